@@ -14,7 +14,7 @@ import subprocess
 import measure
 
 DEVICES = [  # as in src/rt/cost.h, in the order of its bits
-    "run", "foresight", "bypass", "growth",
+    "pairs", "foresight", "bypass", "growth",
 ]
 SOCKET = "devices.sock"
 

@@ -187,7 +187,7 @@ static void read_hist(struct tide_store_view *view, bool with_carries, struct ti
 static void add_ended(struct tide_store_view *view, uint32_t id, struct tide_whole_cell *w)
 {
   uint64_t n, bytes;
-  if (!tide_store_runs_ended(view, id, w->cell.stamp.interval, &n, &bytes))
+  if (!tide_store_pairs_ended(view, id, w->cell.stamp.interval, &n, &bytes))
     return;
   if (!w->has_hist)
     w->hist = w->carry = (struct tide_hist){0};

@@ -47,7 +47,7 @@ void tide_store_view_close(struct tide_store_view *view)
   if (view->fd >= 0)
     close(view->fd);
   free(view->kinds);
-  free(view->runs.items);
+  free(view->pairs.items);
   free(view->text);
   *view = (struct tide_store_view){.fd = -1};
 }
@@ -196,7 +196,7 @@ void tide_store_view_totals(const struct tide_store_view *view, struct tide_stor
     uint32_t left = view->header.n_slots - first, n = left < n_block ? left : n_block;
     tide_store_view_items(view, &view->areas.slots, sizeof *slots, first, slots, n);
     for (uint32_t i = 0; i < n; i++)
-      live += (uint64_t)slots[i].held + tide_run_open_bytes(&slots[i].run);
+      live += (uint64_t)slots[i].held + tide_pairs_open_bytes(&slots[i].pairs);
   }
   ret->live_bytes = (int64_t)live;
   ret->page_bytes = view->header.page_live_bytes;
@@ -327,12 +327,12 @@ static const struct tide_cell *cells_at(const struct tide_store_view *view, uint
 {
   const struct tide_cell *cells =
       items_at(view, &view->areas.cells, &view->cells_map, sizeof *cells, first, n, buffer);
-  if (!tide_store_runs_any(view, first, n))
+  if (!tide_store_pairs_any(view, first, n))
     return cells;
   if (cells != buffer)
     memcpy(buffer, cells, n * sizeof *cells);
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  tide_store_runs_add(view, first, n, buffer);
+  tide_store_pairs_add(view, first, n, buffer);
   return buffer;
 }
 
@@ -356,7 +356,7 @@ void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit,
   if (view->header.n_cells >= MANY_CELLS || view->cells_map.items)
     tide_store_view_map(view);
   tide_store_parts_forget(view);
-  tide_store_runs_find(view);
+  tide_store_pairs_find(view);
   const struct tide_store_areas *areas = &view->areas;
   uint32_t end = view->header.n_cells, first = TIDE_FIRST_CELL;
   uint32_t most = end > first ? end - first : 0;

@@ -21,40 +21,40 @@
 
 // ---- what waits ----
 //
-// What threads have not booked yet: each one's latest events wait in its slot (store/run.h). To
+// What threads have not booked yet: each one's latest events wait in its slot (store/pairs.h). To
 // whoever reads the store they are as good as booked.
 //
-// A thread may go on with its run, or book it, while we read: a run counts only if it was the same
-// before its cell was read and after. Before it is booked it is gone from its slot, so it is never
-// seen twice; of a busy thread it may be missing for a moment.
+// A thread may go on with its pairs, or book them, while we read: they count only if they were the
+// same before their cell was read and after. Before they are booked they are gone from the slot, so
+// they are never seen twice; of a busy thread they may be missing for a moment.
 
 struct tide_store_view;
 
-struct tide_store_run {
+struct tide_slot_pairs {
   uint32_t slot;
-  struct tide_run run; // as it was found
+  struct tide_pairs pairs; // as they were found
 };
-struct tide_store_runs { // by cell
-  struct tide_store_run *items;
+struct tide_store_pairs { // by cell
+  struct tide_slot_pairs *items;
   size_t n, cap;
 };
 
 // Looks at all slots. What begins to wait later is not looked for.
-void tide_store_runs_find(struct tide_store_view *view);
+void tide_store_pairs_find(struct tide_store_view *view);
 
 // Does anything wait for the n cells from `first` on?
-bool tide_store_runs_any(const struct tide_store_view *view, uint32_t first, uint32_t n);
+bool tide_store_pairs_any(const struct tide_store_view *view, uint32_t first, uint32_t n);
 // Adds it to copies of these cells.
-void tide_store_runs_add(const struct tide_store_view *view, uint32_t first, uint32_t n,
-                         struct tide_cell *cells);
+void tide_store_pairs_add(const struct tide_store_view *view, uint32_t first, uint32_t n,
+                          struct tide_cell *cells);
 // The ends of temporaries that wait for one cell, which is in the given interval; false: none.
-bool tide_store_runs_ended(const struct tide_store_view *view, uint32_t cell, uint32_t interval,
-                           uint64_t *ret_n, uint64_t *ret_bytes);
+bool tide_store_pairs_ended(const struct tide_store_view *view, uint32_t cell, uint32_t interval,
+                            uint64_t *ret_n, uint64_t *ret_bytes);
 
 // Bytes that wait in a slot.
-static inline uint64_t tide_run_open_bytes(const struct tide_run *run)
+static inline uint64_t tide_pairs_open_bytes(const struct tide_pairs *pairs)
 {
-  return run->cell && run->open ? run->open - 1 : 0;
+  return pairs->cell && pairs->open ? pairs->open - 1 : 0;
 }
 
 // ---- the store ----
@@ -94,7 +94,7 @@ struct tide_store_view {
   size_t n_nodes, cap_nodes;
   struct tide_store_map cells_map, owners_map;
   struct tide_store_parts ends, pasts, hists;
-  struct tide_store_runs runs;      // as of the last walk
+  struct tide_store_pairs pairs;    // as of the last walk
   char *text;                       // a piece of the text area, as of the last refresh; NULL: none
   uint64_t text_from;               // where in the area it begins
   struct tide_store_header *shared; // the header in place, to be written; NULL: not mapped

@@ -23,8 +23,8 @@ void tide_record_free_if_known(struct tide_seat *seat, void *p)
   struct tide_thread *t = tide_enter(seat);
   if (!t)
     return;
-  if (!tide_run_free_waiting(&t->writer, (uint64_t)p))
-    tide_run_free_slowly(&t->writer, (uint64_t)p, t->clock.now);
+  if (!tide_pairs_free_waiting(&t->writer, (uint64_t)p))
+    tide_pairs_free_slowly(&t->writer, (uint64_t)p, t->clock.now);
   tide_leave(t);
 }
 
@@ -43,7 +43,7 @@ __attribute__((noinline)) static void *record_unusual(struct tide_thread *t, str
 {
   if (TIDE_UNLIKELY(!c))
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
-  else if (TIDE_UNLIKELY(!tide_run_alloc_any(&t->writer, c, (uint64_t)p, size, t->clock.now)))
+  else if (TIDE_UNLIKELY(!tide_pairs_alloc_any(&t->writer, c, (uint64_t)p, size, t->clock.now)))
     tide_record_no_room();
   tide_leave(t);
   return p;
@@ -70,8 +70,8 @@ __attribute__((noinline)) static void *record_past_peak(struct tide_thread *t, s
 __attribute__((noinline)) static void *record_hashed(struct tide_thread *t, struct tide_cell *c,
                                                      void *p, size_t size)
 {
-  if (TIDE_UNLIKELY(
-          !tide_run_alloc_booked(&t->writer, TIDE_FORM_HASHED, c, (uint64_t)p, size, t->clock.now)))
+  if (TIDE_UNLIKELY(!tide_pairs_alloc_booked(&t->writer, TIDE_FORM_HASHED, c, (uint64_t)p, size,
+                                             t->clock.now)))
     return record_unusual(t, c, p, size);
   return TIDE_LIKELY(tide_leave_quickly(t)) ? p : leave_owing(t, p);
 }
@@ -83,8 +83,8 @@ __attribute__((noinline)) static void *record_booked(struct tide_thread *t, stru
     return record_unusual(t, c, p, size);
   if (TIDE_UNLIKELY(!tide_cell_is_folded(c)))
     return record_past_peak(t, c, p, size);
-  if (TIDE_UNLIKELY(
-          !tide_run_alloc_booked(&t->writer, TIDE_FORM_DIRECT, c, (uint64_t)p, size, t->clock.now)))
+  if (TIDE_UNLIKELY(!tide_pairs_alloc_booked(&t->writer, TIDE_FORM_DIRECT, c, (uint64_t)p, size,
+                                             t->clock.now)))
     return record_hashed(t, c, p, size);
   return TIDE_LIKELY(tide_leave_quickly(t)) ? p : leave_owing(t, p);
 }
@@ -92,7 +92,7 @@ __attribute__((noinline)) static void *record_booked(struct tide_thread *t, stru
 __attribute__((noinline)) void *tide_record_at(struct tide_thread *t, struct tide_cell *c, void *p,
                                                size_t size)
 {
-  if (TIDE_UNLIKELY(!tide_run_alloc_again(&t->writer, c, (uint64_t)p, size)))
+  if (TIDE_UNLIKELY(!tide_pairs_alloc_again(&t->writer, c, (uint64_t)p, size)))
     return record_booked(t, c, p, size);
   return TIDE_LIKELY(tide_leave_quickly(t)) ? p : leave_owing(t, p);
 }
@@ -161,7 +161,7 @@ void tide_resize_freed(struct tide_seat *seat, struct tide_resize resize, void *
   struct tide_thread *t = tide_enter(seat);
   if (!t)
     return;
-  tide_run_settle(&t->writer);
+  tide_pairs_settle(&t->writer);
   if (resize.block.cell)
     tide_book_free(&t->writer, resize.block, (uint64_t)old, t->clock.now);
   else
@@ -185,7 +185,7 @@ void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *o
     return;
   uint64_t now = t->clock.now, old_size = resize.block.size;
   struct tide_end end = tide_end_of(&resize.block, now);
-  tide_run_settle(&t->writer);
+  tide_pairs_settle(&t->writer);
   bool foreign = tide_book_is_foreign(&t->writer, resize.block.cell, end.birth);
   struct tide_cell *from = tide_book_cell_of(&t->writer, resize.block.cell);
   if (from) {

@@ -5,7 +5,7 @@
 #pragma once
 #include "record/boot_state.h"
 #include "record/thread.h"
-#include "store/run.h"
+#include "store/pairs.h"
 
 // Starting, restarting and stopping the recorder in one process image (boot.c). Boot happens at the
 // first hook call, not in a constructor (a program may allocate hundreds of times before ours would
@@ -53,8 +53,8 @@ void tide_record_unknown(const void *p); // the end of a block that is not known
 // The end of a block, by a thread that has entered. False: it was not known.
 TIDE_HOT bool tide_record_end(struct tide_thread *t, void *p)
 {
-  bool known = tide_run_free_waiting(&t->writer, (uint64_t)p) ||
-               tide_run_free_slowly(&t->writer, (uint64_t)p, t->clock.now);
+  bool known = tide_pairs_free_waiting(&t->writer, (uint64_t)p) ||
+               tide_pairs_free_slowly(&t->writer, (uint64_t)p, t->clock.now);
   if (TIDE_UNLIKELY(!known))
     tide_record_unknown(p);
   tide_leave(t);

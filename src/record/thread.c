@@ -14,7 +14,7 @@
 #include "rt/cost.h"
 #include "rt/maps.h"
 #include "rt/sys.h"
-#include "store/run.h"
+#include "store/pairs.h"
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -167,7 +167,7 @@ static struct tide_thread *thread_start(struct tide_seat *seat)
 static void put_away(struct tide_thread *t)
 {
   struct tide_seat *seat = t->seat;
-  tide_run_settle(&t->writer);
+  tide_pairs_settle(&t->writer);
   tide_late_close(&t->writer.lates);
   tide_total_leave(&t->writer);
   push_free(t);
@@ -217,7 +217,7 @@ TIDE_COLD void tide_leave_slow(struct tide_thread *t)
   if (t->clock.sample_from)
     tide_clock_sample_end(&t->clock, t->writer.slot);
   tide_store_relaxed(&t->owes, 0); // before it looks: what it is called for later, it is told again
-  tide_run_look(&t->writer);
+  tide_pairs_look(&t->writer);
   if (t->borrowed) {
     t->borrowed = false;
     put_away(t);
@@ -240,8 +240,8 @@ TIDE_COLD struct tide_thread *tide_look_up(struct tide_thread *t)
     t->clock.seen.code_gen = code_gen;
   }
   if (tide_thread_clock_read(&t->clock))
-    tide_run_retime(&t->writer, t->clock.now);
+    tide_pairs_retime(&t->writer, t->clock.now);
   tide_store_relaxed(&t->owes, t->clock.sample_from != 0);
-  tide_run_look(&t->writer); // last: who is called later is told again, by the pulse or by owes
+  tide_pairs_look(&t->writer); // last: who is called later is told again, by the pulse or by owes
   return t;
 }

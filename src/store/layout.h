@@ -9,7 +9,7 @@
 // Invariants
 //  1. A cell is written by one thread at a time, the one that holds its slot; a reader may be one
 //     event behind in any field and never sees a torn word (all fields are naturally aligned). The
-//     latest events may wait in the slot's run: a reader adds them.
+//     latest events may wait in the slot's pairs: a reader adds them.
 //  2. live(stack) = sum over its cells of (b_alloc - b_free). A single cell may be negative: a
 //     thread that frees another's block charges its own cell of that stack.
 //  3. Peak share of a cell = cell.epoch == header.epoch ? ends.peak_bytes : live(cell); and if the
@@ -24,7 +24,7 @@
 //     each stack did in each interval is known exactly, whenever anybody looks, as long as somebody
 //     looks once in every interval (see observe/intervals.h).
 //  7. The recorder believes nothing that it reads here. Whatever decides where it writes (layout,
-//     counts of what was handed out, the cell of a run, a thread's late chunks) it keeps in private
+//     counts of what was handed out, the cell of pairs, a thread's late chunks) it keeps in private
 //     memory; what stands in the store of that is for readers. Numbers that it does read back
 //     (totals, stamps, streaks) may be anything: they spoil the profile and nothing else. So may
 //     the number of a cell's part: it is cut to the table of such parts, where anything may be
@@ -238,10 +238,10 @@ struct tide_store_module {
   uint8_t build_id_len, build_id[31];
 };
 
-// The latest events of a thread that are not in their cell yet (see run.h): n_ended times a block
+// The latest events of a thread that are not in their cell yet (see pairs.h): n_ended times a block
 // was allocated there and freed before anything else happened, and perhaps one more is still there.
 // The histogram of sizes has them already.
-struct tide_run {
+struct tide_pairs {
   uint64_t birth;    // ticks, of the latest block
   uint32_t cell;     // 0: nothing is waiting
   uint32_t interval; // the cell's
@@ -260,7 +260,7 @@ struct tide_thread_slot {
   uint32_t n_owners;                 // threads that had it so far
   uint64_t sampled_ticks, n_sampled; // own cost, sampled (for the overhead estimate)
   char name[16];                     // thread name as of the last look
-  struct tide_run run;               // its latest events
+  struct tide_pairs pairs;           // its latest events
 } __attribute__((aligned(128)));
 _Static_assert(sizeof(struct tide_thread_slot) == 128, "two cache lines");
 

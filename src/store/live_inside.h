@@ -6,9 +6,9 @@
 #pragma once
 #include "store/live_map.h"
 
-// Memory for tables: zeroed runs of 64-byte lines, carved from large private mappings that are
-// never unmapped. A thread that was held up may so read or write a table that is another region's
-// by now: what is there may be spoilt, memory is not.
+// Memory for tables: zeroed pieces of whole 64-byte lines, carved from large private mappings that
+// are never unmapped. A thread that was held up may so read or write a table that is another
+// region's by now: what is there may be spoilt, memory is not.
 
 enum { TIDE_TABLE_LINE = 64, TIDE_TABLE_MAX_LINES = 512 };
 

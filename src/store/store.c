@@ -58,7 +58,7 @@ int64_t tide_store_live_bytes(void)
   uint32_t n = tide_load_acquire(&tide_store.n_slots);
   for (uint32_t i = 1; i < n; i++) {
     const struct tide_thread_slot *slot = tide_slot_at(i);
-    uint64_t open = tide_load_relaxed(&slot->run.open); // a block that waits is in no cell yet
+    uint64_t open = tide_load_relaxed(&slot->pairs.open); // a block that waits is in no cell yet
     live += tide_load_relaxed(&slot->held) + (int64_t)(open ? open - 1 : 0);
   }
   return live;

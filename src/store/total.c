@@ -91,7 +91,7 @@ static int64_t publish(struct tide_thread_slot *slot, int64_t held)
 // Of another thread's slot. What waits there is as good as held.
 static void publish_for(struct tide_thread_slot *slot)
 {
-  uint64_t open = tide_load_relaxed(&slot->run.open);
+  uint64_t open = tide_load_relaxed(&slot->pairs.open);
   int64_t held = tide_load_relaxed(&slot->held) + (open ? (int64_t)open - 1 : 0);
   if (held != tide_load_relaxed(&slot->published))
     publish(slot, held);
@@ -100,7 +100,7 @@ static void publish_for(struct tide_thread_slot *slot)
 // Of one who was alone. What the total was before means nothing: only he knew it.
 static void publish_lone(struct tide_thread_slot *slot)
 {
-  uint64_t open = tide_load_relaxed(&slot->run.open);
+  uint64_t open = tide_load_relaxed(&slot->pairs.open);
   int64_t held = tide_load_relaxed(&slot->held) + (open ? (int64_t)open - 1 : 0);
   int64_t change = held - __atomic_exchange_n(&slot->published, held, __ATOMIC_ACQ_REL);
   tide_add_acq_rel(&tide_store.header->live_bytes, change);

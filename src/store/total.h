@@ -46,7 +46,7 @@ void tide_total_leave(struct tide_writer *w);
 // Publishes what the thread held back; finds the peak of a crowd.
 void tide_total_publish(struct tide_writer *w);
 
-// The thread looks up. True: tide_total_turn() is to be called, with nothing waiting (run.h).
+// The thread looks up. True: tide_total_turn() is to be called, with nothing waiting (pairs.h).
 TIDE_HOT bool tide_total_calls(const struct tide_writer *w)
 {
   return w->turn != tide_load_acquire(&tide_crowd.turn) || w->streak >= TIDE_LONG_STREAK;

@@ -29,13 +29,13 @@ struct tide_writer {
   struct tide_live last_words; // what was written there
   struct tide_cell *last_cell;
   uint64_t last_birth;       // ticks
-  struct tide_cell *waiting; // what the slot's run is of; NULL: nothing is waiting
+  struct tide_cell *waiting; // what the slot's pairs are of; NULL: nothing is waiting
   uint32_t waiting_index;
-  // What goes on with the run: blocks of this cell (NULL: none) of at most run_room bytes. run_when
-  // is their second word in the live map, run_sizes the cell's histogram.
-  struct tide_cell *run_cell;
-  uint64_t run_room, run_when, run_birth;
-  uint32_t *run_sizes;
+  // What goes on with the pairs: blocks of this cell (NULL: none) of at most pairs_room bytes.
+  // pairs_when is their second word in the live map, pairs_sizes the cell's histogram.
+  struct tide_cell *pairs_cell;
+  uint64_t pairs_room, pairs_when, pairs_birth;
+  uint32_t *pairs_sizes;
   uint32_t mixed_lives;        // so many streaks of one life to come: see tide_lives_add_quickly()
   struct tide_cell *temp_cell; // of the latest block, if it has ended already; else NULL
   // Its part in the total: see total.h.
@@ -57,7 +57,7 @@ bool tide_writer_init(struct tide_writer *w);
 // full, and to NULL when even that cannot be had.
 struct tide_cell *tide_writer_cell_new(struct tide_writer *w, uint64_t hash, uint32_t stack);
 
-// Events in the slot's run: see run.h.
+// Events in the slot's pairs: see pairs.h.
 TIDE_HOT bool tide_writer_waits(const struct tide_writer *w)
 {
   return w->waiting;

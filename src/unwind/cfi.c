@@ -80,7 +80,8 @@ static bool advance_location(uint64_t *loc, uint64_t by, uint64_t pc)
 enum { REMEMBER_DEPTH = 8 };
 
 // Runs instructions up to pc. False: one that we do not know, or that is cut off.
-static bool run(struct program g, uint64_t loc, uint64_t pc, struct row *r, const struct row *first)
+static bool run_cfa(struct program g, uint64_t loc, uint64_t pc, struct row *r,
+                    const struct row *first)
 {
   struct row remembered[REMEMBER_DEPTH];
   int depth = 0;
@@ -417,11 +418,11 @@ static void rule_from_fde(struct fde *fde, uint64_t key, uint64_t pc, struct tid
   }
   struct program own = fde->cie.initial;
   struct row row = {0};
-  if (!run(own, 0, ~0ull, &row, NULL))
+  if (!run_cfa(own, 0, ~0ull, &row, NULL))
     return;
   struct row first = row;
   own.bytes = fde->rest;
-  if (run(own, fde->start, pc, &row, &first))
+  if (run_cfa(own, fde->start, pc, &row, &first))
     row_to_rule(&row, key, rule);
 }
 

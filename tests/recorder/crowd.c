@@ -11,7 +11,7 @@
 //   crowd SEEDS
 #include "cell_ends.h"
 #include "rt/sys.h"
-#include "store/run.h"
+#include "store/pairs.h"
 #include "test_store.h"
 
 #include <stdio.h>
@@ -70,14 +70,14 @@ static struct tide_cell *cell_of(struct tide_writer *w)
 static void enter(struct thread *t)
 {
   t->idle = 0;
-  tide_run_look(&t->w);
+  tide_pairs_look(&t->w);
 }
 
 static void leave(struct thread *t)
 {
   if (t->owes) {
     t->owes = 0;
-    tide_run_look(&t->w);
+    tide_pairs_look(&t->w);
   }
   t->idle = 1;
 }
@@ -91,12 +91,12 @@ static void book(int i, uint64_t largest)
   if (t->size[b]) {
     truth(i, -(int64_t)t->size[b]);
     t->size[b] = 0;
-    if (!tide_run_free_waiting(&t->w, address))
-      tide_run_free_booked(&t->w, address, now);
+    if (!tide_pairs_free_waiting(&t->w, address))
+      tide_pairs_free_booked(&t->w, address, now);
   } else {
     t->size[b] = 1 + below((unsigned)largest);
     truth(i, (int64_t)t->size[b]);
-    tide_run_alloc(&t->w, cell_of(&t->w), address, t->size[b], now);
+    tide_pairs_alloc(&t->w, cell_of(&t->w), address, t->size[b], now);
   }
 }
 
@@ -140,11 +140,11 @@ static void end(int i)
       enter(t);
       truth(i, -(int64_t)t->size[b]);
       t->size[b] = 0;
-      tide_run_free_booked(&t->w, address_of(i, b), ++now);
+      tide_pairs_free_booked(&t->w, address_of(i, b), ++now);
       leave(t);
     }
   t->idle = 0;
-  tide_run_settle(&t->w);
+  tide_pairs_settle(&t->w);
   tide_total_leave(&t->w);
   t->awake = t->inside = false;
   check_ceiling();
@@ -238,7 +238,7 @@ static void compare(bool turns, uint64_t largest)
   const struct tide_store_header *h = tide_store.header;
   int64_t shares[WRITERS], live = 0;
   for (int i = 0; i < n_threads; i++)
-    tide_run_settle(&threads[i].w);
+    tide_pairs_settle(&threads[i].w);
   for (uint32_t i = 1; i < h->n_slots; i++)
     live += tide_slot_at(i)->held;
   expect(live == total, "live in all", live, total);

@@ -14,7 +14,7 @@
 // Now and then a thread stops in the middle of an event, and is looked at.
 static void pause_sometimes(void);
 #define TIDE_PAUSE() pause_sometimes()
-#include "store/run.h"
+#include "store/pairs.h"
 #include "test_store.h"
 
 #include <fcntl.h>
@@ -91,8 +91,8 @@ static uint64_t allocate(struct tide_writer *w, struct sums *note, unsigned *rng
   uint64_t address = spare ? spare : atomic_fetch_add(&next_address, 64);
   spare = 0;
   if (rand_r(rng) % 16 == 0)
-    tide_run_retime(w, now);
-  if (!tide_run_alloc(w, cell_of(w, stack), address, size, now))
+    tide_pairs_retime(w, now);
+  if (!tide_pairs_alloc(w, cell_of(w, stack), address, size, now))
     abort();
   struct tide_block block = block_at(w, address);
   uint32_t interval = tide_when_interval(block.when);
@@ -107,9 +107,9 @@ static void release(struct tide_writer *w, struct sums *note, uint64_t address, 
   uint64_t size = block.size;
   uint32_t born = tide_when_interval(block.when);
   uint32_t stack = stack_of_node(tide_owner_at(block.cell)->stack);
-  if (tide_run_free_waiting(w, address))
+  if (tide_pairs_free_waiting(w, address))
     n_waited++;
-  else if (!tide_run_free_booked(w, address, now))
+  else if (!tide_pairs_free_booked(w, address, now))
     abort();
   uint32_t interval = tide_stamp_interval(cell_of(w, stack)->stamp); // ours alone, just touched
   note->did[stack][interval].n_free++;
@@ -135,7 +135,7 @@ static void *work(void *arg)
   for (uint64_t now = 1; !stop; now++) {
     if (now % 20000 == 1)
       tide_total_join(w, (uint32_t)id + 1, 0);
-    tide_run_look(w);
+    tide_pairs_look(w);
     uint64_t address = allocate(w, noted[id], &rng, now);
     if (rand_r(&rng) % 4) { // mostly it dies young
       release(w, noted[id], address, now);
@@ -144,7 +144,7 @@ static void *work(void *arg)
       release(w, noted[id], address, now);
     }
     if (now % 20000 == 0) {
-      tide_run_settle(w);
+      tide_pairs_settle(w);
       tide_late_close(&w->lates);
       tide_total_leave(w);
     }

@@ -10,7 +10,7 @@
 #include "observe/intervals.h"
 #include "observe/store_view.h"
 #include "rt/sys.h"
-#include "store/run.h"
+#include "store/pairs.h"
 #include "test_store.h"
 
 #include <fcntl.h>
@@ -87,7 +87,7 @@ static void came(uint64_t size)
 static void allocate(struct tide_writer *w, struct tide_cell *c, uint64_t size)
 {
   blocks[n_blocks++] = (struct block){next_address, size, now, w};
-  if (!tide_run_alloc(w, c, next_address, size, now))
+  if (!tide_pairs_alloc(w, c, next_address, size, now))
     abort();
   next_address += 64;
   came(size);
@@ -107,7 +107,7 @@ static struct block leave(void)
 static void resize(struct tide_cell *c)
 {
   struct tide_writer *w = &writers[0];
-  tide_run_settle(w);
+  tide_pairs_settle(w);
   struct block b = leave();
   struct tide_block block;
   if (!tide_live_take(&w->station, b.address, &block))
@@ -137,7 +137,7 @@ static void end_block(struct tide_writer *w)
   truth.n_foreign += b.by != w;
   truth.life_sum += now - b.birth;
   truth.n_lives++;
-  if (!tide_run_free_waiting(w, b.address) && !tide_run_free_booked(w, b.address, now))
+  if (!tide_pairs_free_waiting(w, b.address) && !tide_pairs_free_booked(w, b.address, now))
     abort();
 }
 
@@ -150,7 +150,7 @@ static void live_through(struct tide_cell *c, uint64_t sequence)
   allocate(w, c, 10);
   for (int i = 0; i < length; i++, sequence /= N_STEPS) {
     now += 1 << 16; // the live map knows births less exactly
-    tide_run_retime(&writers[0], now);
+    tide_pairs_retime(&writers[0], now);
     switch ((enum step)(sequence % N_STEPS)) {
     case ALLOC: allocate(w, c, 10); break;
     case ALLOC_LARGE: allocate(w, c, 5000); break;
@@ -277,10 +277,10 @@ static void many_stacks_met_once(void)
   int fd = open_store(1ull << 34);
   uint64_t before = store_bytes_in_use(fd);
   for (uint64_t i = 0; i < MANY; i++) {
-    if (!tide_run_alloc(&writers[0], cell_new(&writers[0], 1 + i), next_address, 24, now += 2))
+    if (!tide_pairs_alloc(&writers[0], cell_new(&writers[0], 1 + i), next_address, 24, now += 2))
       abort();
     if (i % 2)
-      tide_run_free_booked(&writers[0], next_address, now += 2);
+      tide_pairs_free_booked(&writers[0], next_address, now += 2);
     next_address += 64;
   }
   uint64_t each = (store_bytes_in_use(fd) - before) / MANY;

@@ -10,7 +10,7 @@
 #include "cell_ends.h"
 #include "rt/sys.h"
 #include "block_at.h"
-#include "store/run.h"
+#include "store/pairs.h"
 #include "test_store.h"
 
 #include <pthread.h>
@@ -68,24 +68,24 @@ static void event(struct tide_writer *w, unsigned *rng, int grow, uint64_t large
   bool again = rand_r(rng) % 2;
   int b = again ? last_block : rand_r(rng) % BLOCKS;
   uint64_t now = ++n_events / 8;
-  tide_run_look(w);
+  tide_pairs_look(w);
   if (n_events % 8 == 0)
-    tide_run_retime(w, now);
+    tide_pairs_retime(w, now);
   last_block = b;
   if (block_at(w, address_of(b)).cell) {
     if (grow && !again && rand_r(rng) % 4)
       return;
     truth(blocks[b].site, -(int64_t)blocks[b].size);
-    if (tide_run_free_waiting(w, address_of(b)))
+    if (tide_pairs_free_waiting(w, address_of(b)))
       n_waited++;
     else
-      tide_run_free_booked(w, address_of(b), now);
+      tide_pairs_free_booked(w, address_of(b), now);
     return;
   }
   blocks[b].site = last_site = again ? last_site : rand_r(rng) % SITES;
   blocks[b].size = 1 + (uint64_t)rand_r(rng) % largest;
   truth(blocks[b].site, (int64_t)blocks[b].size);
-  tide_run_alloc(w, cell_of(w, blocks[b].site), address_of(b), blocks[b].size, now);
+  tide_pairs_alloc(w, cell_of(w, blocks[b].site), address_of(b), blocks[b].size, now);
 }
 
 static int site_of(uint32_t cell)
@@ -97,9 +97,9 @@ static int site_of(uint32_t cell)
 static void add_waiting(int64_t *bytes)
 {
   for (int i = 0; i < n_threads; i++) {
-    const struct tide_run *run = &writers[i].slot->run;
-    if (run->cell && run->open)
-      bytes[site_of(run->cell)] += (int64_t)run->open - 1;
+    const struct tide_pairs *pairs = &writers[i].slot->pairs;
+    if (pairs->cell && pairs->open)
+      bytes[site_of(pairs->cell)] += (int64_t)pairs->open - 1;
   }
 }
 
@@ -175,7 +175,7 @@ static void compare(unsigned seed)
 {
   const struct tide_store_header *h = tide_store.header;
   for (int i = 0; i < n_threads; i++)
-    tide_run_settle(&writers[i]);
+    tide_pairs_settle(&writers[i]);
   int64_t now = 0, share[SITES] = {0}, lives[SITES] = {0}, high[SITES] = {0}, sum = 0;
   for (uint32_t i = 1; i < h->n_slots; i++)
     now += tide_slot_at(i)->held;

@@ -6,7 +6,7 @@
 // on must be exact at the end.
 #include "rt/sys.h"
 #include "block_at.h"
-#include "store/run.h"
+#include "store/pairs.h"
 #include "test_store.h"
 
 #include <pthread.h>
@@ -35,7 +35,7 @@ static uint32_t stack_node(uint32_t i)
 static void release(struct tide_writer *w, uint64_t address, uint64_t now)
 {
   struct tide_block block = block_at(w, address);
-  if (!tide_run_free_waiting(w, address) && !tide_run_free_booked(w, address, now))
+  if (!tide_pairs_free_waiting(w, address) && !tide_pairs_free_booked(w, address, now))
     abort();
   atomic_fetch_add(&n_frees, 1);
   atomic_fetch_add(&b_frees, block.size);
@@ -64,7 +64,7 @@ static void *worker(void *arg)
     if (i % 1000 == 0)
       tide_total_join(w, (uint32_t)(uintptr_t)arg, 0);
     enter(&idle);
-    tide_run_look(w);
+    tide_pairs_look(w);
     n_alone += tide_total_was_alone(w);
     if (i % 3 == 0)
       stack = (uint32_t)rand_r(&rng) % STACKS;
@@ -74,7 +74,7 @@ static void *worker(void *arg)
     if (!c)
       c = tide_writer_cell_new(w, hash, node);
     uint64_t address = atomic_fetch_add(&next_address, 64);
-    tide_run_alloc(w, c, address, size, (uint64_t)i);
+    tide_pairs_alloc(w, c, address, size, (uint64_t)i);
     atomic_fetch_add(&n_allocs, 1);
     atomic_fetch_add(&b_allocs, size);
     uint64_t other = address; // a temporary, or somebody else's
@@ -83,9 +83,9 @@ static void *worker(void *arg)
     if (other)
       release(w, other, (uint64_t)i);
     if (__atomic_exchange_n(&owes, 0, __ATOMIC_ACQ_REL))
-      tide_run_look(w);
+      tide_pairs_look(w);
     if (i % 1000 == 999) {
-      tide_run_settle(w);
+      tide_pairs_settle(w);
       tide_total_leave(w);
     }
     tide_store_release(&idle, 1);

@@ -5,7 +5,7 @@
 // are booked by the recorder's half, and found in the same memory by the half that reads.
 #include "observe/store_read.h"
 #include "record/host.h"
-#include "store/run.h"
+#include "store/pairs.h"
 #include "test_store.h"
 
 #include <stdio.h>
@@ -24,12 +24,12 @@ static void record_some(void)
   tide_node_end();
   struct tide_cell *cell = tide_writer_cell_new(&w, tide_mix64(1), node);
   for (uint64_t i = 0, at = 0x10000000; i < N_BLOCKS; i++, at += 64)
-    if (!tide_run_alloc(&w, cell, at, BLOCK_BYTES, 1 << 20))
+    if (!tide_pairs_alloc(&w, cell, at, BLOCK_BYTES, 1 << 20))
       abort();
   for (uint64_t i = 0, at = 0x10000000; i < N_FREED; i++, at += 64)
-    if (!tide_run_free_waiting(&w, at) && !tide_run_free_booked(&w, at, 2 << 20))
+    if (!tide_pairs_free_waiting(&w, at) && !tide_pairs_free_booked(&w, at, 2 << 20))
       abort();
-  tide_run_settle(&w);
+  tide_pairs_settle(&w);
 }
 
 static bool is_found(int fd)

@@ -176,13 +176,13 @@ static void adds_what_waits(void **state)
   fake_store_free(&f->store, cell, 300);
   size_t id = (size_t)(cell - f->store.cells);
   f->store.hists[id].life[0] = UINT32_MAX;
-  struct tide_run *run = &f->store.slots[f->main_slot].run;
-  *run = (struct tide_run){.birth = 6500,
-                           .cell = (uint32_t)id,
-                           .interval = cell->stamp.interval,
-                           .n_ended = 5,
-                           .b_ended = 230,
-                           .open = 40 + 1};
+  struct tide_pairs *pairs = &f->store.slots[f->main_slot].pairs;
+  *pairs = (struct tide_pairs){.birth = 6500,
+                               .cell = (uint32_t)id,
+                               .interval = cell->stamp.interval,
+                               .n_ended = 5,
+                               .b_ended = 230,
+                               .open = 40 + 1};
   struct tide_store_totals totals;
   struct tide_image image = read_image(f, 2100);
   const struct tide_site *site = site_of(&image, f->left, 1);
@@ -207,11 +207,11 @@ static void adds_what_waits(void **state)
   assert_int_equal(totals.live_bytes, 100 + 40);
   tide_store_view_close(&view);
 
-  run->interval++; // of another time than the cell
+  pairs->interval++; // of another time than the cell
   image = read_image(f, 2100);
   assert_int_equal(site_of(&image, f->left, 1)->n_alloc, 2);
   tide_image_done(&image);
-  run->cell = UINT32_MAX;
+  pairs->cell = UINT32_MAX;
   image = read_image(f, 2100);
   assert_int_equal(site_of(&image, f->left, 1)->n_alloc, 2);
   tide_image_done(&image);

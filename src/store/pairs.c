@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Booking what has waited: tide_run_settle() adds a run to its cell, tide_run_alloc_any() decides
-// whether a new block begins or goes on with a run. The drawing is in run.h.
-#include "store/run.h"
+// Booking what has waited: tide_pairs_settle() adds the pairs to their cell, and
+// tide_pairs_alloc_any() decides whether a new block waits with them. The drawing is in pairs.h.
+#include "store/pairs.h"
 
 #define MAX_ENDED (1u << 29) // a streak counts in 30 bits
 
-__attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
+__attribute__((noinline)) void tide_pairs_settle(struct tide_writer *w)
 {
-  struct tide_run *run = &w->slot->run;
+  struct tide_pairs *pairs = &w->slot->pairs;
   struct tide_cell *c = w->waiting;
   if (!c)
     return;
   struct tide_ends *ends = tide_ends_of(w, c);
-  uint64_t n = run->n_ended, bytes = run->b_ended;
+  uint64_t n = pairs->n_ended, bytes = pairs->b_ended;
   // First: a reader misses it for a moment rather than to count it twice.
-  tide_store_relaxed(&run->cell, 0);
+  tide_store_relaxed(&pairs->cell, 0);
   __atomic_thread_fence(__ATOMIC_RELEASE);
-  w->waiting = w->run_cell = NULL;
-  c->t_last = run->birth;
+  w->waiting = w->pairs_cell = NULL;
+  c->t_last = pairs->birth;
   c->n_alloc += n;
   c->b_alloc += bytes;
   c->n_free += n;
@@ -30,7 +30,7 @@ __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
     ends->lives.word += n * TIDE_STREAK_ONE;
   else if (n)
     tide_book_turn_lives(w, ends, 0, (uint32_t)n);
-  uint64_t open = tide_load_relaxed(&run->open);
+  uint64_t open = tide_load_relaxed(&pairs->open);
   if (open) {
     uint64_t size = open - 1;
     uint32_t epoch = tide_load_relaxed(&tide_store.header->stamp.epoch);
@@ -41,12 +41,12 @@ __attribute__((noinline)) void tide_run_settle(struct tide_writer *w)
     bool found = c->stamp.epoch != epoch, older = tide_total_was_alone(w);
     if (found && !older)
       tide_cell_share(c, ends, epoch);
-    tide_store_relaxed(&run->open, 0);
+    tide_store_relaxed(&pairs->open, 0);
     c->n_alloc++;
     c->b_alloc += size;
     if (found && older)
       tide_cell_share(c, ends, epoch);
-    c->birth_live_sum += run->birth;
+    c->birth_live_sum += pairs->birth;
     tide_store_relaxed(&w->slot->held, w->slot->held + (int64_t)size);
   }
 }
@@ -61,62 +61,62 @@ TIDE_HOT int64_t room_for(const struct tide_writer *w, const struct tide_cell *c
   return room < UINT32_MAX ? room : UINT32_MAX; // larger sizes want to be looked at
 }
 
-TIDE_HOT bool run_begin(struct tide_writer *w, struct tide_cell *c, uint64_t size, uint64_t now)
+TIDE_HOT bool pairs_begin(struct tide_writer *w, struct tide_cell *c, uint64_t size, uint64_t now)
 {
-  struct tide_run *run = &w->slot->run;
+  struct tide_pairs *pairs = &w->slot->pairs;
   uint32_t interval = tide_cell_fold(w, c);
   struct tide_ends *ends = tide_ends_of(w, c);
   struct tide_hist *hist = tide_hist_of(w, ends);
   int64_t room = room_for(w, c, ends);
   if (TIDE_UNLIKELY((int64_t)size > room))
     return false;
-  w->waiting = w->run_cell = c;
+  w->waiting = w->pairs_cell = c;
   w->waiting_index = (uint32_t)(c - tide_store.cells);
-  w->run_room = (uint64_t)room;
-  w->run_when = tide_live_when(interval, now);
-  w->run_birth = now;
-  w->run_sizes = hist->size;
-  run->interval = interval;
-  run->n_ended = 0;
-  run->b_ended = 0;
-  tide_store_release(&run->cell, w->waiting_index);
+  w->pairs_room = (uint64_t)room;
+  w->pairs_when = tide_live_when(interval, now);
+  w->pairs_birth = now;
+  w->pairs_sizes = hist->size;
+  pairs->interval = interval;
+  pairs->n_ended = 0;
+  pairs->b_ended = 0;
+  tide_store_release(&pairs->cell, w->waiting_index);
   return true;
 }
 
-__attribute__((noinline)) bool tide_run_alloc_any(struct tide_writer *w, struct tide_cell *c,
-                                                  uint64_t addr, uint64_t size, uint64_t now)
+__attribute__((noinline)) bool tide_pairs_alloc_any(struct tide_writer *w, struct tide_cell *c,
+                                                    uint64_t addr, uint64_t size, uint64_t now)
 {
-  if (!tide_run_goes_on(w, c, size)) {
-    bool again = w->temp_cell == c || w->run_cell == c;
-    tide_run_settle(w);
-    if (!TIDE_HAS(RUN) || !again || !run_begin(w, c, size, now))
+  if (!tide_pairs_goes_on(w, c, size)) {
+    bool again = w->temp_cell == c || w->pairs_cell == c;
+    tide_pairs_settle(w);
+    if (!TIDE_HAS(PAIRS) || !again || !pairs_begin(w, c, size, now))
       return tide_book_alloc(w, c, addr, size, now, now);
   }
   struct tide_place place;
   uint64_t what = tide_live_what(w->waiting_index, size);
   bool made = tide_live_make(&w->station, addr, what, &place);
   if (made) {
-    tide_run_open(w, size);
-    tide_book_put(w, &place, c, addr, what, w->run_when, w->run_birth);
+    tide_pairs_open(w, size);
+    tide_book_put(w, &place, c, addr, what, w->pairs_when, w->pairs_birth);
   }
   return made;
 }
 
-void tide_run_retime(struct tide_writer *w, uint64_t now)
+void tide_pairs_retime(struct tide_writer *w, uint64_t now)
 {
   const struct tide_store_header *h = tide_store.header;
-  const struct tide_run *run = &w->slot->run;
-  if (run->open || run->n_ended > MAX_ENDED ||
-      run->interval != tide_load_relaxed(&h->stamp.interval)) {
-    w->run_cell = NULL;
+  const struct tide_pairs *pairs = &w->slot->pairs;
+  if (pairs->open || pairs->n_ended > MAX_ENDED ||
+      pairs->interval != tide_load_relaxed(&h->stamp.interval)) {
+    w->pairs_cell = NULL;
   } else {
-    w->run_when = tide_live_when(run->interval, now);
-    w->run_birth = now;
+    w->pairs_when = tide_live_when(pairs->interval, now);
+    w->pairs_birth = now;
   }
 }
 
-TIDE_COLD void tide_run_turn(struct tide_writer *w)
+TIDE_COLD void tide_pairs_turn(struct tide_writer *w)
 {
-  tide_run_settle(w);
+  tide_pairs_settle(w);
   tide_total_turn(w);
 }
