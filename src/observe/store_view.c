@@ -41,7 +41,7 @@ void tide_store_view_close(struct tide_store_view *view)
 {
   tide_store_map_done(&view->cells_map);
   tide_store_map_done(&view->owners_map);
-  tide_store_parts_done(view);
+  tide_store_annexes_done(view);
   if (view->shared)
     munmap(view->shared, TIDE_STORE_HEADER_BYTES);
   if (view->fd >= 0)
@@ -355,7 +355,7 @@ void tide_store_view_cells(struct tide_store_view *view, tide_cell_visit *visit,
 {
   if (view->header.n_cells >= MANY_CELLS || view->cells_map.items)
     tide_store_view_map(view);
-  tide_store_parts_forget(view);
+  tide_store_annexes_forget(view);
   tide_store_pairs_find(view);
   const struct tide_store_areas *areas = &view->areas;
   uint32_t end = view->header.n_cells, first = TIDE_FIRST_CELL;

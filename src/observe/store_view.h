@@ -76,7 +76,7 @@ static inline const void *tide_store_map_at(const struct tide_store_map *map, ui
   return (i < map->n_near ? map->near_items : map->items) + i * bytes_each;
 }
 
-struct tide_store_parts { // a table of parts: in place, or a piece of it
+struct tide_store_annexes { // a table of annexes: in place, or a piece of it
   struct tide_store_map map;
   void *piece; // NULL: none was read since the last walk began
   uint64_t first;
@@ -93,7 +93,7 @@ struct tide_store_view {
   uint8_t *kinds; // enum tide_site_kind of each node, as of the last tide_store_view_nodes()
   size_t n_nodes, cap_nodes;
   struct tide_store_map cells_map, owners_map;
-  struct tide_store_parts ends, pasts, hists;
+  struct tide_store_annexes ends, pasts, hists;
   struct tide_store_pairs pairs;    // as of the last walk
   char *text;                       // a piece of the text area, as of the last refresh; NULL: none
   uint64_t text_from;               // where in the area it begins
@@ -169,12 +169,13 @@ const struct tide_cell *tide_store_view_cells_now(const struct tide_store_view *
 // it may shrink under us. Valid until the view is closed.
 struct tide_store_header *tide_store_view_shared(struct tide_store_view *view);
 
-// ---- cells with their parts ----
+// ---- cells with their annexes ----
 //
-// Cells of a store with their parts (store/layout.h, invariant 8), wherever those lie. Numbers of
-// parts come from the store: one that is not of its table means no part.
+// Cells of a store with their annexes (store/layout.h, invariant 8), wherever those lie. Numbers of
+// annexes come from the store: one that is not of its table means no annex.
 
-// A cell and its parts, copied; what it has not is zero. A single is told as if it had its parts.
+// A cell and its annexes, copied; what it has not is zero. A single is told as if it had its
+// annexes.
 struct tide_whole_cell {
   struct tide_cell cell; // its stamp's interval is one; what waits is included
   struct tide_ends ends;
@@ -201,9 +202,9 @@ void tide_closings_read(struct tide_store_view *view, const struct tide_cell *ce
 bool tide_resizes_read(struct tide_store_view *view, const struct tide_cell *cell,
                        struct tide_past *ret);
 
-// Forgets what was read of parts: they may have changed. And frees it.
-void tide_store_parts_forget(struct tide_store_view *view);
-void tide_store_parts_done(struct tide_store_view *view);
+// Forgets what was read of annexes: they may have changed. And frees it.
+void tide_store_annexes_forget(struct tide_store_view *view);
+void tide_store_annexes_done(struct tide_store_view *view);
 
 // In place are the first n items of a table from now on, if they can be.
 void tide_store_map_cover(const struct tide_store_view *view, const struct tide_area *area,

@@ -12,13 +12,13 @@ TIDE_COLD void tide_book_carry(uint32_t *count)
   ++*(uint32_t *)(tide_store.base + tide_store.areas.carries.offset + at);
 }
 
-// A streak of n in a new bucket; the part of the old one stays. Begun before the old one is added
+// A streak of n in a new bucket; the annex of the old one stays. Begun before the old one is added
 // to the histogram: a reader misses that for a moment rather than to count it twice.
 TIDE_HOT struct tide_streak begin_streak(struct tide_streak *streak, uint32_t bucket, uint32_t n)
 {
   struct tide_streak old = *streak;
-  uint64_t part = old.word % TIDE_STREAK_ONE & -(uint64_t)TIDE_STREAK_PART_UNIT;
-  streak->word = n * TIDE_STREAK_ONE + part + bucket;
+  uint64_t annex = old.word % TIDE_STREAK_ONE & -(uint64_t)TIDE_STREAK_ANNEX_UNIT;
+  streak->word = n * TIDE_STREAK_ONE + annex + bucket;
   __atomic_signal_fence(__ATOMIC_RELEASE);
   return old;
 }

@@ -5,7 +5,8 @@
 //
 // What an event touches, for the block at address x, allocated at the stack whose cell is c:
 //
-//     live map (live.h)            cell c, one line          its parts, made when needed (parts.h)
+//     live map (live.h)            cell c, one line          its annexes, made when needed
+//     (annex.h)
 //    +----------------------+     +--------------------+     +---------------------------------+
 //    | x: cell c, size,     | --> | n_alloc, b_alloc   | --> | ends: lives, temporaries,       |
 //    |    when (birth and   |     | n_free, b_free     |     |   high_bytes, share of the peak |
@@ -41,7 +42,7 @@
 #pragma once
 #include "store/late.h"
 #include "store/live.h"
-#include "store/parts.h"
+#include "store/annex.h"
 #include "store/total.h"
 
 // The end of a streak: the cell's histogram takes it, and another begins.

@@ -27,10 +27,11 @@
 //     counts of what was handed out, the cell of pairs, a thread's late chunks) it keeps in private
 //     memory; what stands in the store of that is for readers. Numbers that it does read back
 //     (totals, stamps, streaks) may be anything: they spoil the profile and nothing else. So may
-//     the number of a cell's part: it is cut to the table of such parts, where anything may be
+//     the number of a cell's annex: it is cut to the table of such annexes, where anything may be
 //     written.
-//  8. A cell has only those parts that it needed (ends, past, histograms), in tables of their own;
-//     part 0 means "none". A cell whose only block has ended may need none: see TIDE_SINGLE.
+//  8. A cell has only those annexes that it needed (ends, past, histograms), in tables of their
+//  own;
+//     annex 0 means "none". A cell whose only block has ended may need none: see TIDE_SINGLE.
 #pragma once
 #include "rt/base.h"
 #include "store/codes.h"
@@ -66,47 +67,47 @@ struct tide_pulse {
 
 // The latest of a cell's events, so many in a row, fell into one bucket of a histogram, and are not
 // in it yet: few stacks change their sizes often, and the histograms' lines stay out of the caches.
-// A streak also has the number of a part of the cell: in its place, since parts are 64 bytes or a
-// multiple of that, it is an offset.
+// A streak also has the number of an annex of the cell (annex.h): in its place, since annexes are
+// 64 bytes or a multiple of that, it is an offset.
 //
 //   63 .. 34  33 .. 6  5 .. 0
-//   count     part     bucket
+//   count     annex    bucket
 struct tide_streak {
   uint64_t word;
 };
 #define TIDE_STREAK_ONE (1ull << 34) // a count of one
 #define TIDE_STREAK_MOST ((1u << 30) - 1)
-#define TIDE_STREAK_PART_UNIT 64u
+#define TIDE_STREAK_ANNEX_UNIT 64u
 static inline uint32_t tide_streak_count(struct tide_streak s)
 {
   return (uint32_t)(s.word / TIDE_STREAK_ONE);
 }
 static inline uint32_t tide_streak_bucket(struct tide_streak s)
 {
-  return (uint32_t)s.word % TIDE_STREAK_PART_UNIT;
+  return (uint32_t)s.word % TIDE_STREAK_ANNEX_UNIT;
 }
-static inline uint32_t tide_streak_part(struct tide_streak s)
+static inline uint32_t tide_streak_annex(struct tide_streak s)
 {
-  return (uint32_t)(s.word % TIDE_STREAK_ONE / TIDE_STREAK_PART_UNIT);
+  return (uint32_t)(s.word % TIDE_STREAK_ONE / TIDE_STREAK_ANNEX_UNIT);
 }
-static inline struct tide_streak tide_streak_make(uint32_t part, uint32_t bucket, uint32_t count)
+static inline struct tide_streak tide_streak_make(uint32_t annex, uint32_t bucket, uint32_t count)
 {
-  return (struct tide_streak){count * TIDE_STREAK_ONE + (uint64_t)part * TIDE_STREAK_PART_UNIT +
+  return (struct tide_streak){count * TIDE_STREAK_ONE + (uint64_t)annex * TIDE_STREAK_ANNEX_UNIT +
                               bucket};
 }
 
-// What a thread did to blocks allocated at one stack: a cache line, and as many parts as needed.
+// What a thread did to blocks allocated at one stack: a cache line, and as many annexes as needed.
 struct tide_cell {
   uint64_t n_alloc, b_alloc; // a resize is a free at the old stack and an allocation at the new
   uint64_t n_free, b_free;
   struct tide_stamp stamp;  // as last seen
   uint64_t birth_live_sum;  // sum of births, in ticks, of the live blocks (mod 2^64)
   uint64_t t_last;          // ticks of the latest allocation
-  struct tide_streak sizes; // of the latest allocations; its part: the cell's ends
+  struct tide_streak sizes; // of the latest allocations; its annex: the cell's ends
 };
 _Static_assert(sizeof(struct tide_cell) == 64, "a cache line");
 
-// A single: a cell that had one block, which has ended, and nothing else. It has no parts. Its
+// A single: a cell that had one block, which has ended, and nothing else. It has no annexes. Its
 // stamp says so; the interval there is, by its bits:
 //
 //   31         26        25        24         23 .. 12  11 .. 0
@@ -127,10 +128,10 @@ struct tide_ends {
   int64_t high_bytes;       // own maximum of live bytes of this cell, on falling edges; reader
                             // takes max(high_bytes, live)
   uint64_t life_sum;        // ticks, over freed blocks; a resized block lives on
-  struct tide_streak lives; // of the latest frees; its part: the cell's histograms
+  struct tide_streak lives; // of the latest frees; its annex: the cell's histograms
   uint64_t n_temp, b_temp;  // freed by their own thread within one further allocation
   int64_t peak_bytes, peak_blocks; // live at the peak of the epoch of the cell's stamp
-  uint32_t past;                   // the part of that name
+  uint32_t past;                   // the annex of that name
   uint32_t pad;
 };
 _Static_assert(sizeof(struct tide_ends) == 64, "a cache line");
@@ -344,7 +345,7 @@ struct tide_store_header {
   uint32_t beat_seen; // the latest beat that any thread has looked at
   // Cold.
   _Alignas(64) uint32_t n_cells, n_nodes, n_slots, n_modules;
-  uint32_t n_ends, n_pasts, n_hists;                    // parts of cells
+  uint32_t n_ends, n_pasts, n_hists;                    // annexes of cells
   uint32_t n_live_threads, max_live_threads, n_threads; // n_threads: ever
   // What recording costs, beside what the threads' slots say of it.
   uint64_t cold_ticks; // see rt/cost.h
@@ -355,7 +356,7 @@ struct tide_store_header {
   uint64_t n_unknown_free; // frees of blocks from before we came (or passed to us wrongly)
   uint64_t n_lost_busy;    // events while the recorder was busy in the same thread
   uint64_t n_lost_full;    // events not counted at all: not even the LOST root had room; or not as
-                           // a whole: no room for a part of their cell
+                           // a whole: no room for an annex of their cell
   uint64_t n_cut;          // stacks cut by the depth limit
   uint64_t n_broken;       // stacks whose walk ended before an outermost frame
   uint64_t n_guessed;      // stacks with at least one guessed frame

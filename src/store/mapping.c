@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-// Capacities. What grows with stacks follows from the number of cells: every cell may have one part
-// of each kind, and a few nodes of its own. The rest is smaller in a small store only.
+// Capacities. What grows with stacks follows from the number of cells: every cell may have one
+// annex of each kind, and a few nodes of its own. The rest is smaller in a small store only.
 enum {
   MOST_CELLS_LOG2 = TIDE_LIVE_CELL_BITS < TIDE_NODE_BITS ? TIDE_LIVE_CELL_BITS : TIDE_NODE_BITS,
   FEWEST_CELLS_LOG2 = 13,
@@ -100,9 +100,9 @@ static void publish_beginning(struct tide_store_header *h)
   h->n_nodes = tide_store.n_nodes = TIDE_NODE_FIRST;
   h->n_slots = tide_store.n_slots = 1;
   h->n_modules = tide_store.n_modules = 1;
-  h->n_ends = tide_store.n_parts[TIDE_ENDS] = 1;
-  h->n_pasts = tide_store.n_parts[TIDE_PAST] = 1;
-  h->n_hists = tide_store.n_parts[TIDE_HIST] = 1;
+  h->n_ends = tide_store.n_annexes[TIDE_ENDS] = 1;
+  h->n_pasts = tide_store.n_annexes[TIDE_PAST] = 1;
+  h->n_hists = tide_store.n_annexes[TIDE_HIST] = 1;
   tide_store.n_text = 1;
   h->version = TIDE_STORE_VERSION;
   h->store_bytes = tide_store.bytes;
@@ -123,7 +123,7 @@ bool tide_store_attach(void *base, uint64_t bytes, bool on_disk)
       .owners = {b + TIDE_NEAR_OWNERS_AT, b + a.owners.offset},
       .lates = (struct tide_late_chunk *)(b + a.lates.offset),
       .children = (struct tide_store_children *)(b + a.children.offset),
-      .part_mask = (a.ends.capacity - 1) * TIDE_STREAK_PART_UNIT,
+      .annex_mask = (a.ends.capacity - 1) * TIDE_STREAK_ANNEX_UNIT,
       .bytes = bytes,
       .areas = a,
       .on_disk = on_disk,

@@ -74,7 +74,7 @@ TIDE_HOT bool tide_sizes_turn_quickly(struct tide_cell *c, uint32_t bucket)
   if (TIDE_UNLIKELY(__builtin_add_overflow(*count, tide_streak_count(old), &sum)))
     return false;
   c->sizes.word =
-      TIDE_STREAK_ONE + (old.word % TIDE_STREAK_ONE & -(uint64_t)TIDE_STREAK_PART_UNIT) + bucket;
+      TIDE_STREAK_ONE + (old.word % TIDE_STREAK_ONE & -(uint64_t)TIDE_STREAK_ANNEX_UNIT) + bucket;
   __atomic_signal_fence(__ATOMIC_RELEASE); // see begin_streak()
   *count = sum;
   return true;
@@ -103,7 +103,7 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, enum tide_form form
     return false;
   int64_t held = thread->held + (int64_t)size;
   if (c != w->last_cell) // most blocks end soon: what that needs is on its way then
-    __builtin_prefetch(tide_ends_at(tide_part_offset(c->sizes)), 1);
+    __builtin_prefetch(tide_ends_at(tide_annex_offset(c->sizes)), 1);
   if (TIDE_UNLIKELY(held > w->high) || TIDE_UNLIKELY(!tide_sizes_add_quickly(c, form, size))) {
     tide_book_leave_form(w, form);
     return false;
@@ -148,7 +148,7 @@ TIDE_HOT bool tide_lives_add_quickly(struct tide_writer *w, struct tide_ends *en
     return false;
   w->mixed_lives = old_bucket == bucket ? w->mixed_lives - 1 : TIDE_MIXED_LIVES;
   ends->lives.word =
-      TIDE_STREAK_ONE + (old.word % TIDE_STREAK_ONE & -(uint64_t)TIDE_STREAK_PART_UNIT) + bucket;
+      TIDE_STREAK_ONE + (old.word % TIDE_STREAK_ONE & -(uint64_t)TIDE_STREAK_ANNEX_UNIT) + bucket;
   __atomic_signal_fence(__ATOMIC_RELEASE); // see begin_streak()
   *count = sum;
   return true;

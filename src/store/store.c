@@ -139,31 +139,31 @@ uint32_t tide_cell_chunk(uint32_t n)
   return at;
 }
 
-struct part_table {
+struct annex_table {
   const struct tide_area *area;
   uint64_t bytes_each;
   uint32_t *told; // in the header
 };
 
-static struct part_table part_table(enum tide_part_kind kind)
+static struct annex_table annex_table(enum tide_annex_kind kind)
 {
   struct tide_store_header *h = tide_store.header;
   const struct tide_store_areas *a = &tide_store.areas;
   switch (kind) {
-  case TIDE_ENDS: return (struct part_table){&a->ends, sizeof(struct tide_ends), &h->n_ends};
-  case TIDE_PAST: return (struct part_table){&a->pasts, sizeof(struct tide_past), &h->n_pasts};
-  default: return (struct part_table){&a->hists, sizeof(struct tide_hist), &h->n_hists};
+  case TIDE_ENDS: return (struct annex_table){&a->ends, sizeof(struct tide_ends), &h->n_ends};
+  case TIDE_PAST: return (struct annex_table){&a->pasts, sizeof(struct tide_past), &h->n_pasts};
+  default: return (struct annex_table){&a->hists, sizeof(struct tide_hist), &h->n_hists};
   }
 }
 
-uint32_t tide_part_chunk(enum tide_part_kind kind, uint32_t n)
+uint32_t tide_annex_chunk(enum tide_annex_kind kind, uint32_t n)
 {
-  struct part_table table = part_table(kind);
+  struct annex_table table = annex_table(kind);
   tide_lock_take(&table_lock);
-  uint32_t at = tide_store.n_parts[kind];
+  uint32_t at = tide_store.n_annexes[kind];
   bool fits = n <= tide_store.areas.ends.capacity - at;
   if (fits) {
-    tide_store.n_parts[kind] = at + n;
+    tide_store.n_annexes[kind] = at + n;
     tide_store_relaxed(table.told, at + n);
   }
   tide_lock_drop(&table_lock);

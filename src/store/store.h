@@ -8,7 +8,7 @@
 #include "store/layout.h"
 
 // Parts of cells, each kind in a table of its own.
-enum tide_part_kind { TIDE_ENDS, TIDE_PAST, TIDE_HIST, TIDE_PART_KINDS };
+enum tide_annex_kind { TIDE_ENDS, TIDE_PAST, TIDE_HIST, TIDE_ANNEX_KINDS };
 
 // The store as this process knows it: private memory, which is what decides where we write
 // (layout.h, invariant 7). One per process; all zero until a store is attached.
@@ -18,15 +18,15 @@ struct tide_store {
   struct tide_cell *cells;
   // Tables that events need, each with its first elements apart (layout.h): where those are, and
   // where the table would begin if all were with the rest. To be chosen without a branch: which of
-  // a program's stacks have near parts is as good as random.
+  // a program's stacks have near annexes is as good as random.
   char *ends[2], *hists[2], *owners[2];
-  uint64_t part_mask; // of the bits of a streak that may be the number of a part
+  uint64_t annex_mask; // of the bits of a streak that may be the number of an annex
   struct tide_late_chunk *lates;
   struct tide_store_children *children;
   uint64_t bytes;
   struct tide_store_areas areas;
   uint32_t n_cells, n_nodes, n_slots, n_modules, n_text; // handed out so far
-  uint32_t n_parts[TIDE_PART_KINDS];
+  uint32_t n_annexes[TIDE_ANNEX_KINDS];
   uint32_t code_gen; // rises when code is unloaded; atomic
   bool on_disk;      // in a file on some disk, which may fill up
   bool inherited;    // the kernel could not be asked to leave it out of fork children
@@ -157,6 +157,6 @@ void tide_node_end(void);
 uint32_t tide_slot_new(void);                              // 0: none left
 void tide_slot_count_owner(struct tide_thread_slot *slot); // a thread took it, not one event alone
 
-// The first of n cells, or of n parts, that are the caller's; 0: there are none left.
+// The first of n cells, or of n annexes, that are the caller's; 0: there are none left.
 uint32_t tide_cell_chunk(uint32_t n);
-uint32_t tide_part_chunk(enum tide_part_kind kind, uint32_t n);
+uint32_t tide_annex_chunk(enum tide_annex_kind kind, uint32_t n);

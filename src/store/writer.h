@@ -9,7 +9,7 @@
 #include "store/live_map.h"
 #include "store/store.h"
 
-struct tide_part_chunk { // being handed out
+struct tide_annex_chunk { // being handed out
   uint32_t next, end;
 };
 
@@ -46,7 +46,7 @@ struct tide_writer {
   const uint32_t *idle;     // of its thread: 0 while that is in an event; NULL: not known
   uint32_t *owes;           // of its thread: set, it looks up at the end of an event; may be NULL
   struct tide_writer *next_awake, *prev_awake;
-  struct tide_part_chunk parts[TIDE_PART_KINDS];
+  struct tide_annex_chunk annexes[TIDE_ANNEX_KINDS];
   struct tide_station station;
   struct tide_lates lates;
 };

@@ -2,7 +2,7 @@
 //
 // What a cell has of ends, a single's and those of a cell without any among them.
 #pragma once
-#include "store/parts.h"
+#include "store/annex.h"
 
 static inline struct tide_ends cell_ends(const struct tide_cell *c)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts are read in place where the store is mapped. Elsewhere a piece of the table is read at a
-// time: parts were made in about the order of their cells.
+// Annexes are read in place where the store is mapped. Elsewhere a piece of the table is read at a
+// time: annexes were made in about the order of their cells.
 #include "observe/store_view.h"
 
 #include "base/alloc.h"
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PIECE_PARTS 64u
+#define PIECE_ANNEXES 64u
 #define SPARE_ITEMS 4096u
 
 void tide_store_map_done(struct tide_store_map *map)
@@ -55,57 +55,57 @@ void tide_store_map_cover(const struct tide_store_view *view, const struct tide_
     tide_store_map_done(&made);
 }
 
-void tide_store_parts_forget(struct tide_store_view *view)
+void tide_store_annexes_forget(struct tide_store_view *view)
 {
-  struct tide_store_parts *all[] = {&view->ends, &view->pasts, &view->hists};
+  struct tide_store_annexes *all[] = {&view->ends, &view->pasts, &view->hists};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     free(all[i]->piece);
     all[i]->piece = NULL;
   }
 }
 
-void tide_store_parts_done(struct tide_store_view *view)
+void tide_store_annexes_done(struct tide_store_view *view)
 {
-  tide_store_parts_forget(view);
+  tide_store_annexes_forget(view);
   tide_store_map_done(&view->ends.map);
   tide_store_map_done(&view->pasts.map);
   tide_store_map_done(&view->hists.map);
 }
 
-// NULL: there is no such part. Valid until the next of its kind is asked for. Of a piece only those
-// are read that were handed out when the header was read, unless a later one is asked for: a short
-// process has a few parts.
-static const void *part_at(const struct tide_store_view *view, struct tide_store_parts *parts,
-                           const struct tide_area *area, size_t bytes_each, uint32_t id,
-                           uint32_t n_told)
+// NULL: there is no such annex. Valid until the next of its kind is asked for. Of a piece only
+// those are read that were handed out when the header was read, unless a later one is asked for: a
+// short process has a few annexes.
+static const void *annex_at(const struct tide_store_view *view, struct tide_store_annexes *annexes,
+                            const struct tide_area *area, size_t bytes_each, uint32_t id,
+                            uint32_t n_told)
 {
   if (!id || id >= area->capacity)
     return NULL;
-  if (parts->map.items)
-    return tide_store_map_at(&parts->map, id, bytes_each);
-  uint64_t first = id / PIECE_PARTS * PIECE_PARTS;
-  if (!parts->piece || parts->first != first || id - first >= parts->n) {
-    bool is_told = id < n_told && n_told - first < PIECE_PARTS;
-    parts->n = is_told ? n_told - (uint32_t)first : PIECE_PARTS;
-    parts->first = first;
-    parts->piece = tide_realloc_array(parts->piece, parts->n, bytes_each);
-    tide_store_view_items(view, area, bytes_each, first, parts->piece, parts->n);
+  if (annexes->map.items)
+    return tide_store_map_at(&annexes->map, id, bytes_each);
+  uint64_t first = id / PIECE_ANNEXES * PIECE_ANNEXES;
+  if (!annexes->piece || annexes->first != first || id - first >= annexes->n) {
+    bool is_told = id < n_told && n_told - first < PIECE_ANNEXES;
+    annexes->n = is_told ? n_told - (uint32_t)first : PIECE_ANNEXES;
+    annexes->first = first;
+    annexes->piece = tide_realloc_array(annexes->piece, annexes->n, bytes_each);
+    tide_store_view_items(view, area, bytes_each, first, annexes->piece, annexes->n);
   }
-  return (const char *)parts->piece + (id - first) * bytes_each;
+  return (const char *)annexes->piece + (id - first) * bytes_each;
 }
 
 static const struct tide_ends *ends_at(struct tide_store_view *view, const struct tide_cell *cell)
 {
   struct tide_streak sizes = {__atomic_load_n(&cell->sizes.word, __ATOMIC_ACQUIRE)};
-  return part_at(view, &view->ends, &view->areas.ends, sizeof(struct tide_ends),
-                 tide_streak_part(sizes), view->header.n_ends);
+  return annex_at(view, &view->ends, &view->areas.ends, sizeof(struct tide_ends),
+                  tide_streak_annex(sizes), view->header.n_ends);
 }
 
 static const struct tide_past *past_at(struct tide_store_view *view, const struct tide_ends *ends)
 {
   uint32_t id = __atomic_load_n(&ends->past, __ATOMIC_ACQUIRE);
-  return part_at(view, &view->pasts, &view->areas.pasts, sizeof(struct tide_past), id,
-                 view->header.n_pasts);
+  return annex_at(view, &view->pasts, &view->areas.pasts, sizeof(struct tide_past), id,
+                  view->header.n_pasts);
 }
 
 // A single that has no closing is one whose block ended in the interval of its birth.
@@ -134,7 +134,7 @@ void tide_closings_read(struct tide_store_view *view, const struct tide_cell *ce
 bool tide_resizes_read(struct tide_store_view *view, const struct tide_cell *cell,
                        struct tide_past *ret)
 {
-  const struct tide_ends *ends = tide_streak_part(cell->sizes) ? ends_at(view, cell) : NULL;
+  const struct tide_ends *ends = tide_streak_annex(cell->sizes) ? ends_at(view, cell) : NULL;
   const struct tide_past *past = ends ? past_at(view, ends) : NULL;
   if (past)
     *ret = *past;
@@ -171,9 +171,9 @@ static void unfold(struct tide_whole_cell *w)
 
 static void read_hist(struct tide_store_view *view, bool with_carries, struct tide_whole_cell *w)
 {
-  uint32_t id = tide_streak_part(w->ends.lives);
+  uint32_t id = tide_streak_annex(w->ends.lives);
   const struct tide_hist *hist =
-      part_at(view, &view->hists, &view->areas.hists, sizeof *hist, id, view->header.n_hists);
+      annex_at(view, &view->hists, &view->areas.hists, sizeof *hist, id, view->header.n_hists);
   w->has_hist = hist;
   if (!hist)
     return;

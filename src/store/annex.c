@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of cells, in chunks per thread. A part is whole (all zeros, or filled) before its cell says
-// where it is.
-#include "store/parts.h"
+// Annexes of cells, in chunks per thread. An annex is whole (all zeros, or filled) before its cell
+// says where it is.
+#include "store/annex.h"
 
 // Of 64, 128 and 304 bytes: a chunk is one or two kilobytes, the first a quarter of that.
-static uint32_t chunk_parts(enum tide_part_kind kind, bool first)
+static uint32_t chunk_annexes(enum tide_annex_kind kind, bool first)
 {
-  static const uint8_t n[TIDE_PART_KINDS] = {[TIDE_ENDS] = 32, [TIDE_PAST] = 16, [TIDE_HIST] = 8};
+  static const uint8_t n[TIDE_ANNEX_KINDS] = {[TIDE_ENDS] = 32, [TIDE_PAST] = 16, [TIDE_HIST] = 8};
   return first ? n[kind] / 4 : n[kind];
 }
 
 // 0: there is no room.
-static uint32_t part_next(struct tide_writer *w, enum tide_part_kind kind)
+static uint32_t annex_next(struct tide_writer *w, enum tide_annex_kind kind)
 {
-  struct tide_part_chunk *chunk = &w->parts[kind];
+  struct tide_annex_chunk *chunk = &w->annexes[kind];
   if (chunk->next == chunk->end) {
-    uint32_t n = chunk_parts(kind, !chunk->end), at = tide_part_chunk(kind, n);
+    uint32_t n = chunk_annexes(kind, !chunk->end), at = tide_annex_chunk(kind, n);
     if (!at) {
       tide_add_relaxed(&tide_store.header->n_lost_full, 1);
       return 0;
     }
-    *chunk = (struct tide_part_chunk){at, at + n};
+    *chunk = (struct tide_annex_chunk){at, at + n};
   }
   return chunk->next++;
 }
@@ -33,7 +33,7 @@ TIDE_COLD struct tide_ends *tide_ends_new(struct tide_writer *w, struct tide_cel
     struct tide_ends *ends = tide_ends_find(c);
     return ends ? ends : tide_ends_at(0);
   }
-  uint32_t id = part_next(w, TIDE_ENDS);
+  uint32_t id = annex_next(w, TIDE_ENDS);
   struct tide_streak s = c->sizes;
   tide_store_release(&c->sizes.word,
                      tide_streak_make(id, tide_streak_bucket(s), tide_streak_count(s)).word);
@@ -42,7 +42,7 @@ TIDE_COLD struct tide_ends *tide_ends_new(struct tide_writer *w, struct tide_cel
 
 TIDE_COLD struct tide_past *tide_past_new(struct tide_writer *w, struct tide_ends *ends)
 {
-  uint32_t id = part_next(w, TIDE_PAST);
+  uint32_t id = annex_next(w, TIDE_PAST);
   if (ends != tide_ends_at(0))
     tide_store_release(&ends->past, id);
   return tide_past_at(id);
@@ -50,7 +50,7 @@ TIDE_COLD struct tide_past *tide_past_new(struct tide_writer *w, struct tide_end
 
 TIDE_COLD struct tide_hist *tide_hist_new(struct tide_writer *w, struct tide_ends *ends)
 {
-  uint32_t id = part_next(w, TIDE_HIST);
+  uint32_t id = annex_next(w, TIDE_HIST);
   struct tide_streak s = ends->lives;
   if (ends != tide_ends_at(0))
     tide_store_release(&ends->lives.word,
@@ -73,14 +73,14 @@ void tide_cell_make_single(struct tide_cell *c, struct tide_stamp now, uint64_t 
   tide_store_release(&c->stamp.interval, now.interval | TIDE_SINGLE_WHOLE);
 }
 
-// The parts are filled while the cell is still a single, of which nobody looks at parts.
+// The annexes are filled while the cell is still a single, of which nobody looks at annexes.
 TIDE_COLD void tide_cell_unfold(struct tide_writer *w, struct tide_cell *c)
 {
   struct tide_stamp s = c->stamp;
   uint64_t life = c->birth_live_sum;
   bool temporary = s.interval & TIDE_SINGLE_TEMPORARY, at_peak = s.interval & TIDE_SINGLE_AT_PEAK;
   uint32_t born = TIDE_SINGLE_BORN(s.interval), ended = TIDE_SINGLE_ENDED(s.interval);
-  uint32_t id = part_next(w, TIDE_ENDS);
+  uint32_t id = annex_next(w, TIDE_ENDS);
   struct tide_ends *ends = tide_ends_at(id * sizeof *ends);
   *ends = (struct tide_ends){
       .high_bytes = (int64_t)c->b_alloc,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cells whose parts are made in every order. Each stack lives through a sequence of steps: blocks
+// Cells whose annexes are made in every order. Each stack lives through a sequence of steps: blocks
 // come and go there, are resized, outlive an interval or a peak, are freed by another thread. What
 // the reader finds at the end is compared with a plain count of the same events, and what the store
 // takes for stacks that are met once with what it is said to. Then tables beyond their first
 // elements (layout.h), and within.
 //
-//   parts [STEPS]     of a sequence
+//   annexes [STEPS]     of a sequence
 #include "observe/intervals.h"
 #include "observe/store_view.h"
 #include "rt/sys.h"
@@ -271,7 +271,7 @@ static uint64_t store_bytes_in_use(int fd)
   return (uint64_t)st.st_blocks * 512;
 }
 
-// Half of them free their block; none needs a part.
+// Half of them free their block; none needs an annex.
 static void many_stacks_met_once(void)
 {
   int fd = open_store(1ull << 34);
@@ -287,7 +287,7 @@ static void many_stacks_met_once(void)
   printf("%llu bytes of the store for a stack\n", (unsigned long long)each);
   expect(tide_store.header->n_nodes, TIDE_NODE_FIRST + MANY, "nodes", 0);
   expect(tide_store.header->n_ends + tide_store.header->n_pasts + tide_store.header->n_hists, 3,
-         "parts", 0);
+         "annexes", 0);
   expect(each < ONCE_BYTES, 1, "a stack within its bound", 0);
   close_store(fd);
 }
@@ -296,7 +296,7 @@ static void many_stacks_met_once(void)
 
 static struct truth wanted[ACROSS];
 
-// Every stack with all of its parts, and a cell of the other thread, which frees a block.
+// Every stack with all of its annexes, and a cell of the other thread, which frees a block.
 static void fill_across(void)
 {
   for (uint64_t i = 0; i < ACROSS; i++) {
