@@ -61,17 +61,22 @@ def count(bench, library, argv, env, stdin):
     stores = bench.scratch / "device-stores"
     shutil.rmtree(stores, ignore_errors=True)
     stores.mkdir()
-    with subprocess.Popen(["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}", *argv],
-                          env=measure.environment({**env, "LD_PRELOAD": str(library)}),
-                          stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=stores, text=True,
-                          stderr=subprocess.DEVNULL) as child:
+    # Valgrind's tool is static: the recorder in its launcher might keep out of what that starts.
+    words = ["valgrind", "--tool=callgrind", "--trace-children=yes",
+             f"--callgrind-out-file={output}", "env", f"LD_PRELOAD={library}", *argv]
+    with subprocess.Popen(words, env=measure.environment(env), stdin=subprocess.PIPE, cwd=stores,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          text=True) as child:
         if argv[0] == "redis-server":
             load_redis(bench, child)
         child.communicate(stdin)
     shutil.rmtree(stores, ignore_errors=True)
     if child.returncode:
         raise measure.Failed(f"callgrind {' '.join(argv)}: status {child.returncode}")
-    return instructions_in(output, library.name)
+    counted = instructions_in(output, library.name)
+    if not counted:
+        raise measure.Failed(f"callgrind {' '.join(argv)}: the recorder was not in it")
+    return counted
 
 
 def workloads(bench, root):
