@@ -15,8 +15,7 @@
 #define FIRST_LOOK_INTERVAL_NS (1 * MS)
 #define LOOK_REST 200
 #define NEAR_BYTES (1 << 20)
-#define SETTLED_NS (10 * MS)
-#define SEEN_TIMES 4u
+#define SETTLED_NS (1000 * MS)
 
 void tide_rss_init(struct tide_rss *rss, uint32_t pid, uint64_t time_ns)
 {
@@ -53,6 +52,11 @@ static void thin_looks(struct tide_rss *rss)
   rss->look_interval_ns *= 2;
 }
 
+static uint64_t last_recorder_bytes(const struct tide_rss *rss)
+{
+  return rss->n_looks ? rss->looks[rss->n_looks - 1].recorder_bytes : 0;
+}
+
 static void look_at_memory(struct tide_rss *rss, const struct tide_store_view *view,
                            uint64_t time_ns, uint64_t all_bytes, size_t n_sharing)
 {
@@ -63,17 +67,14 @@ static void look_at_memory(struct tide_rss *rss, const struct tide_store_view *v
   rss->next_look_ns = time_ns + (rest_ns > rss->look_interval_ns ? rest_ns : rss->look_interval_ns);
   if (!recorder_bytes || recorder_bytes >= all_bytes)
     return;
+  if (recorder_bytes < last_recorder_bytes(rss)) // it did shrink, at some time since
+    tide_untouched_doubt(&rss->untouched, last_recorder_bytes(rss) - recorder_bytes);
   if (rss->n_looks == TIDE_RSS_MAX_LOOKS)
     thin_looks(rss);
   TIDE_GROW(rss->looks, rss->n_looks, rss->cap_looks);
   rss->looks[rss->n_looks++] = (struct tide_rss_look){time_ns, all_bytes, recorder_bytes};
   if (recorder_bytes > rss->max_recorder_bytes)
     rss->max_recorder_bytes = recorder_bytes;
-}
-
-static uint64_t last_recorder_bytes(const struct tide_rss *rss)
-{
-  return rss->n_looks ? rss->looks[rss->n_looks - 1].recorder_bytes : 0;
 }
 
 void tide_rss_note_mark(struct tide_rss *rss, uint64_t time_ns, uint64_t high_bytes)
@@ -88,13 +89,37 @@ void tide_rss_note_ceiling(struct tide_rss *rss, uint64_t high_bytes)
   rss->ceiling_ns = UINT64_MAX;
 }
 
+void tide_rss_note_end(struct tide_rss *rss, uint64_t time_ns)
+{
+  bool is_final = rss->ceiling_ns == UINT64_MAX;
+  tide_untouched_leave(&rss->untouched, time_ns, is_final ? rss->ceiling_bytes : 0);
+  rss->has_ended = true;
+}
+
+static void look_at_untouched(struct tide_rss *rss, const struct tide_store_view *view,
+                              struct tide_untouched_look *look)
+{
+  struct tide_store_totals totals;
+  tide_store_view_totals(view, &totals);
+  look->after_bytes = totals.live_bytes > 0 ? totals.live_bytes : 0;
+  if (tide_untouched_is_over(&rss->untouched, look)) {
+    uint64_t high_bytes = tide_proc_marks(rss->pid).high_bytes;
+    bool is_same = tide_resident_all(&rss->resident, view) > 0;
+    tide_untouched_leave(&rss->untouched, look->time_ns, is_same ? high_bytes : 0);
+  }
+  tide_untouched_take(&rss->untouched, look);
+}
+
 uint64_t tide_rss_take(struct tide_rss *rss, const struct tide_store_view *view, uint64_t time_ns,
                        int64_t live_bytes, size_t n_sharing)
 {
   uint64_t all_bytes = tide_resident_all(&rss->resident, view);
+  // Of these, at least so much is the recorder's: it was counted before, and does not shrink.
+  struct tide_untouched_look look = {time_ns, live_bytes, 0, all_bytes, last_recorder_bytes(rss)};
   rss->spent_ns = 0;
   if (!all_bytes)
     return 0;
+  look_at_untouched(rss, view, &look);
   if (time_ns >= rss->next_look_ns)
     look_at_memory(rss, view, time_ns, all_bytes, n_sharing);
   uint64_t own_bytes = all_bytes - last_recorder_bytes(rss);
@@ -194,67 +219,37 @@ static bool is_like_peak(const struct tide_image *image, const struct tide_tick 
   return missing < NEAR_BYTES || missing < image->peak_bytes / 4;
 }
 
-static bool is_seen_long_enough(uint64_t first_ns, uint64_t last_ns, uint64_t over_ns)
+// Were the blocks of the peak freed by then, or is there no later?
+static bool is_peak_over_by(const struct tide_image *image, uint64_t time_ns)
 {
-  return over_ns <= last_ns || last_ns - first_ns >= SEEN_TIMES * (over_ns - last_ns);
-}
-
-// Was the heap ever looked at, at its peak, for a good deal longer than it then went on unseen, and
-// nothing came into memory? Else the rest may have been filled after the last look, and freed.
-static bool is_seen_to_its_end(const struct tide_image *image)
-{
-  uint64_t first_ns = 0, last_ns = 0, least_bytes = 0;
-  uint64_t much = (uint64_t)image->peak_bytes / 64;
-  bool is_in = false;
   for (size_t i = 0; i < image->n_ticks; i++) {
     const struct tide_tick *tick = &image->ticks[i];
-    if (!tide_rss_is_at_peak(image, tick)) {
-      if (is_in && is_seen_long_enough(first_ns, last_ns, tick->time_ns))
-        return true;
-      is_in = false;
-    } else if (tick->rss_bytes) {
-      bool is_filled = !is_in || tick->rss_bytes > least_bytes + much;
-      first_ns = is_filled ? tick->time_ns : first_ns;
-      least_bytes = is_filled || tick->rss_bytes < least_bytes ? tick->rss_bytes : least_bytes;
-      last_ns = tick->time_ns;
-      is_in = true;
-    }
+    if (tick->time_ns >= image->peak_ns &&
+        tick->live_bytes < image->peak_bytes - image->peak_bytes / 4)
+      return tick->time_ns <= time_ns;
   }
-  return is_in && is_seen_long_enough(first_ns, last_ns, image->end_ns);
+  return false;
 }
 
-// What the heap had held for a while and was in memory at no look at its peak. A block that was
-// allocated just now may be about to be filled.
-static uint64_t untouched_bytes(const struct tide_image *image)
-{
-  const struct tide_tick *ticks = image->ticks;
-  int64_t least = INT64_MAX;
-  if (!is_seen_to_its_end(image))
-    return 0;
-  for (size_t i = 0, before = 0; i < image->n_ticks; i++) {
-    while (before < i && ticks[before + 1].time_ns + SETTLED_NS <= ticks[i].time_ns)
-      before++;
-    bool is_settled = ticks[before].time_ns + SETTLED_NS <= ticks[i].time_ns &&
-                      is_like_peak(image, &ticks[before]);
-    if (!is_settled || !ticks[i].rss_bytes || !tide_rss_is_at_peak(image, &ticks[i]))
-      continue;
-    int64_t held = ticks[before].live_bytes < ticks[i].live_bytes ? ticks[before].live_bytes
-                                                                  : ticks[i].live_bytes;
-    int64_t missing = held - (int64_t)ticks[i].rss_bytes;
-    least = missing < least ? missing : least;
-  }
-  return least == INT64_MAX || least < 0 ? 0 : (uint64_t)least;
-}
-
-// What was allocated at the peak beyond all that was ever in memory, until some time later. That
-// needs no look at the peak itself.
+// What was allocated at the peak beyond all that was ever in memory, until that was freed. It needs
+// no look at the peak itself.
 static uint64_t above_ceiling(const struct tide_rss *rss, const struct tide_image *image)
 {
-  if (!rss->ceiling_bytes || image->peak_bytes <= 0 || rss->max_swapped_bytes ||
-      rss->ceiling_ns < image->peak_ns + SETTLED_NS)
+  if (!rss->ceiling_bytes || image->peak_bytes <= 0)
     return 0;
+  bool is_final = rss->ceiling_ns == UINT64_MAX || is_peak_over_by(image, rss->ceiling_ns) ||
+                  (!rss->has_ended && rss->ceiling_ns >= image->peak_ns + SETTLED_NS);
   uint64_t peak_bytes = (uint64_t)image->peak_bytes;
-  return peak_bytes > rss->ceiling_bytes ? peak_bytes - rss->ceiling_bytes : 0;
+  return is_final && peak_bytes > rss->ceiling_bytes ? peak_bytes - rss->ceiling_bytes : 0;
+}
+
+static uint64_t untouched_bytes(const struct tide_rss *rss, const struct tide_image *image)
+{
+  if (rss->max_swapped_bytes)
+    return 0;
+  uint64_t above = above_ceiling(rss, image);
+  uint64_t seen = tide_untouched_bytes(&rss->untouched, image->peak_bytes);
+  return above > seen ? above : seen;
 }
 
 void tide_rss_fill_image(const struct tide_rss *rss, const struct tide_tick *near,
@@ -274,12 +269,9 @@ void tide_rss_fill_image(const struct tide_rss *rss, const struct tide_tick *nea
       take_if_highest(image, highs[i]->time_ns,
                       tide_rss_own(rss, highs[i]->time_ns, highs[i]->all_bytes, &bound),
                       highs[i]->live_bytes);
-  image->untouched_bytes = above_ceiling(rss, image);
+  image->untouched_bytes = untouched_bytes(rss, image);
   if (!near->rss_bytes || !is_like_peak(image, near))
     return;
   image->rss_at_peak_bytes =
       tide_rss_own(rss, near->time_ns, near->rss_bytes, &image->rss_bound_bytes);
-  uint64_t at_looks = untouched_bytes(image);
-  if (at_looks > image->untouched_bytes)
-    image->untouched_bytes = at_looks;
 }

@@ -7,6 +7,7 @@
 #pragma once
 #include "model/model.h"
 #include "observe/store_view.h"
+#include "observe/untouched.h"
 
 // ---- what is in memory now ----
 //
@@ -63,6 +64,8 @@ struct tide_rss {
   struct tide_rss_high marked; // the kernel's high water mark; reached then or a little earlier
   uint64_t max_all_bytes;      // over all ticks
   uint64_t ceiling_bytes, ceiling_ns; // up to that moment there was never more; 0: not known
+  struct tide_untouched untouched;
+  bool has_ended; // nobody will look again, and what is in `untouched` is over
   uint64_t max_recorder_bytes, max_swapped_bytes;
   uint64_t spent_ns; // on the last look at the recorder's part, if it was in the last take
   uint64_t look_interval_ns, next_look_ns, next_mark_ns;
@@ -83,6 +86,9 @@ void tide_rss_note_mark(struct tide_rss *rss, uint64_t time_ns, uint64_t high_by
 
 // What the process, and perhaps others, never had more than, over the whole of its life.
 void tide_rss_note_ceiling(struct tide_rss *rss, uint64_t high_bytes);
+
+// The image has ended, at the latest at time_ns: nobody looks again. After the notes above.
+void tide_rss_note_end(struct tide_rss *rss, uint64_t time_ns);
 
 // The program's own part of what tide_rss_take() gave at that time (all of it where the recorder's
 // is not known), and by how much it may be wrong.

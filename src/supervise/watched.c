@@ -135,6 +135,8 @@ void tide_watch_finish(struct tide_watch *watch, size_t at, const struct tide_wa
                          end->max_rss_bytes);
     if (end->ceiling_bytes)
       tide_rss_note_ceiling(&w->sampler.rss, end->ceiling_bytes);
+    if (end->kind != TIDE_END_UNKNOWN)
+      tide_rss_note_end(&w->sampler.rss, tide_watch_since_origin(watch, end->time_ns));
     tide_watched_read(watch, w, end->time_ns, has_ended, &image);
     image.end_kind = end->kind;
     image.end_value = end->value;

@@ -235,6 +235,17 @@ static void run_collector(void)
   collect(NULL);
 }
 
+// Each block is filled a while after it was asked for, and freed at once: between two looks at it.
+static void run_late_fill(void)
+{
+  for (int i = 0; i < 3; i++) {
+    char *buffer = malloc(4 << 20);
+    nap_us(100000);
+    free(filled(buffer, 4 << 20));
+    nap_us(10000);
+  }
+}
+
 int main(int argc, char **argv)
 {
   static const struct {
@@ -253,6 +264,7 @@ int main(int argc, char **argv)
       {"reachable_at_exit", run_reachable_at_exit},
       {"interpreter", run_interpreter},
       {"collector", run_collector},
+      {"late_fill", run_late_fill},
   };
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
     if (argc > 1 && !strcmp(argv[1], modes[i].name)) {

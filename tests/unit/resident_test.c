@@ -221,47 +221,15 @@ static void the_image_is_told_all_of_it(void **state)
   struct tide_rss rss = looked_at(looks, 1);
   rss.max_all_bytes = 130 * MIB;
   rss.at_tick = (struct tide_rss_high){20 * MS, 90 * MIB, 5 * MIB};
-  struct tide_tick ticks[] = {
-      {.time_ns = 10 * MS, .rss_bytes = 20 * MIB, .live_bytes = 700 * MIB},
-      {.time_ns = 19 * MS,
-       .rss_bytes = 1 * MIB,
-       .live_bytes = 708 * MIB}, // what is new may be filled
-      {.time_ns = 21 * MS, .rss_bytes = 25 * MIB, .live_bytes = 708 * MIB},
-      {.time_ns = 33 * MS, .rss_bytes = 20 * MIB, .live_bytes = 708 * MIB},
-      {.time_ns = 34 * MS, .live_bytes = 708 * MIB}, // nobody could look
-      {.time_ns = 36 * MS, .rss_bytes = 22 * MIB, .live_bytes = 5 * MIB},
-  };
   struct tide_tick near = {.time_ns = 10 * MS, .rss_bytes = 80 * MIB, .live_bytes = 700 * MIB};
-  struct tide_image image = {
-      .peak_bytes = 708 * MIB, .peak_ns = 11 * MS, .ticks = ticks, .n_ticks = 6};
+  struct tide_image image = {.peak_bytes = 708 * MIB, .peak_ns = 11 * MS};
   tide_rss_fill_image(&rss, &near, &image);
   assert_true(image.has_resident && image.rss_is_own);
   assert_int_equal(image.recorder_rss_bytes, 60 * MIB);
   assert_int_equal(image.rss_at_peak_bytes, 20 * MIB);
-  assert_int_equal(image.untouched_bytes, 675 * MIB); // of what the heap had held for a while
   assert_int_equal(image.max_rss_bytes, 30 * MIB);
   assert_int_equal(image.max_rss_ns, 20 * MS);
   assert_int_equal(image.max_rss_live_bytes, 5 * MIB);
-  // Nobody looked for as long before it was freed: it may have been filled then.
-  image.untouched_bytes = 0;
-  ticks[5].time_ns = 60 * MS;
-  tide_rss_fill_image(&rss, &near, &image);
-  assert_int_equal(image.untouched_bytes, 0);
-  // It was not freed before the end, which came soon.
-  image.n_ticks = 5;
-  image.end_ns = 36 * MS;
-  tide_rss_fill_image(&rss, &near, &image);
-  assert_int_equal(image.untouched_bytes, 675 * MIB);
-  // It was being filled when it was seen last.
-  image.untouched_bytes = 0;
-  ticks[3].rss_bytes = 40 * MIB;
-  tide_rss_fill_image(&rss, &near, &image);
-  assert_int_equal(image.untouched_bytes, 0);
-  // One look alone, while a block was perhaps being filled.
-  image = (struct tide_image){
-      .peak_bytes = 708 * MIB, .peak_ns = 11 * MS, .ticks = ticks, .n_ticks = 1};
-  tide_rss_fill_image(&rss, &near, &image);
-  assert_int_equal(image.untouched_bytes, 0);
   // A peak that was over before anybody looked: its RSS is not known.
   near.live_bytes = 13 * MIB;
   struct tide_image missed = {.peak_bytes = 708 * MIB, .peak_ns = 11 * MS};
@@ -278,12 +246,21 @@ static void the_image_is_told_all_of_it(void **state)
 static void a_ceiling_tells_what_no_look_saw(void **state)
 {
   struct tide_rss rss = {
-      .max_all_bytes = 40 * MIB, .ceiling_bytes = 50 * MIB, .ceiling_ns = 15 * MS};
+      .max_all_bytes = 40 * MIB, .ceiling_bytes = 50 * MIB, .ceiling_ns = 1010 * MS};
   const struct tide_tick near = {0};
-  struct tide_image image = {.peak_bytes = 708 * MIB, .peak_ns = 11 * MS};
+  struct tide_tick ticks[] = {{.time_ns = 12 * MS, .live_bytes = 700 * MIB},
+                              {.time_ns = 2000 * MS, .live_bytes = 5 * MIB}};
+  struct tide_image image = {
+      .peak_bytes = 708 * MIB, .peak_ns = 11 * MS, .ticks = ticks, .n_ticks = 2};
   tide_rss_fill_image(&rss, &near, &image);
   assert_int_equal(image.untouched_bytes, 0); // soon after the peak: it may be filled yet
-  rss.ceiling_ns = 25 * MS;
+  rss.ceiling_ns = 1025 * MS;
+  tide_rss_fill_image(&rss, &near, &image);
+  assert_int_equal(image.untouched_bytes, 658 * MIB);
+  rss.has_ended = true; // and it may have been filled after that
+  tide_rss_fill_image(&rss, &near, &image);
+  assert_int_equal(image.untouched_bytes, 0);
+  ticks[1].time_ns = 1025 * MS; // freed before
   tide_rss_fill_image(&rss, &near, &image);
   assert_int_equal(image.untouched_bytes, 658 * MIB);
   tide_rss_note_ceiling(&rss, 60 * MIB); // at the end
@@ -292,6 +269,92 @@ static void a_ceiling_tells_what_no_look_saw(void **state)
   rss.max_swapped_bytes = MIB;
   tide_rss_fill_image(&rss, &near, &image);
   assert_int_equal(image.untouched_bytes, 0);
+}
+
+// ---- never touched ----
+
+static void take(struct tide_untouched *untouched, uint64_t time_ms, int64_t live_mib,
+                 uint64_t all_mib, uint64_t recorder_mib)
+{
+  const struct tide_untouched_look look = {time_ms * MS, live_mib << 20, live_mib << 20,
+                                           all_mib << 20, recorder_mib << 20};
+  assert_false(tide_untouched_is_over(untouched, &look));
+  tide_untouched_take(untouched, &look);
+}
+
+static void expect_untouched(const struct tide_untouched *untouched, uint64_t mib)
+{
+  assert_int_equal(tide_untouched_bytes(untouched, 708 * MIB), mib * MIB);
+}
+
+static struct tide_untouched at_708(uint64_t until_ms)
+{
+  struct tide_untouched untouched = {0};
+  take(&untouched, 10, 600, 80, 60);
+  take(&untouched, 20, 700, 90, 60);
+  take(&untouched, 30, 708, 85, 60);
+  take(&untouched, until_ms, 706, 80, 60);
+  return untouched;
+}
+
+static void freed_unseen_it_may_have_been_filled(void **state)
+{
+  struct tide_untouched untouched = at_708(40);
+  expect_untouched(&untouched, 0); // it may be about to be filled
+  const struct tide_untouched_look gone = {45 * MS, 5 * MIB, 5 * MIB, 80 * MIB, 60 * MIB};
+  assert_true(tide_untouched_is_over(&untouched, &gone));
+  // Between the last look and its end any part of it may have come and gone.
+  struct tide_untouched unmarked = untouched;
+  tide_untouched_leave(&unmarked, 2045 * MS, 0);
+  expect_untouched(&unmarked, 0);
+  // The kernel says that not more than 40 MiB did: 700 - 30 at the worst look, less 40.
+  struct tide_untouched marked = untouched;
+  tide_untouched_leave(&marked, 2045 * MS, 120 * MIB);
+  expect_untouched(&marked, 630);
+  struct tide_untouched filled = untouched;
+  tide_untouched_leave(&filled, 45 * MS, 788 * MIB);
+  assert_true(tide_untouched_bytes(&filled, 708 * MIB) < 670 * MIB);
+  // No time, nothing unseen.
+  tide_untouched_leave(&untouched, 40 * MS, 788 * MIB);
+  expect_untouched(&untouched, 670);
+}
+
+static void looks_that_saw_nothing_say_nothing(void **state)
+{
+  struct tide_untouched untouched = at_708(1040);
+  expect_untouched(&untouched, 670); // for a second nobody filled it
+  tide_untouched_doubt(&untouched, 15 * MIB);
+  expect_untouched(&untouched, 655);
+  // It was freed during the look: what the RSS was then is not about it.
+  const struct tide_untouched_look torn = {1050 * MS, 708 * MIB, 2 * MIB, 70 * MIB, 60 * MIB};
+  tide_untouched_take(&untouched, &torn);
+  expect_untouched(&untouched, 655);
+  take(&untouched, 1060, 708, 0, 0); // nobody could look
+  take(&untouched, 1070, 708, 300, 60);
+  expect_untouched(&untouched, 468);
+  // More than that was there between two looks: they were not about the peak.
+  assert_int_equal(tide_untouched_bytes(&untouched, 800 * MIB), 0);
+  // What is new has not been seen for as long.
+  take(&untouched, 1080, 800, 300, 60);
+  assert_int_equal(tide_untouched_bytes(&untouched, 800 * MIB), 0);
+  struct tide_untouched never = {0};
+  assert_int_equal(tide_untouched_bytes(&never, 708 * MIB), 0);
+}
+
+static void of_several_as_high_the_least_counts(void **state)
+{
+  struct tide_untouched untouched = at_708(40);
+  tide_untouched_leave(&untouched, 40 * MS, 90 * MIB);
+  expect_untouched(&untouched, 670);
+  take(&untouched, 50, 300, 290, 60); // not as high
+  tide_untouched_leave(&untouched, 50 * MS, 290 * MIB);
+  expect_untouched(&untouched, 670);
+  take(&untouched, 60, 705, 400, 60);
+  tide_untouched_leave(&untouched, 60 * MS, 400 * MIB);
+  expect_untouched(&untouched, 365);
+  take(&untouched, 70, 706, 0, 0); // and nobody saw this one
+  tide_untouched_leave(&untouched, 71 * MS, 900 * MIB);
+  expect_untouched(&untouched, 0);
 }
 
 UNIT_TESTS(resident_test)
@@ -303,6 +366,9 @@ UNIT_TESTS(resident_test)
       cmocka_unit_test(between_two_looks_it_rises_with_what_is_in_memory),
       cmocka_unit_test(the_image_is_told_all_of_it),
       cmocka_unit_test(a_ceiling_tells_what_no_look_saw),
+      cmocka_unit_test(freed_unseen_it_may_have_been_filled),
+      cmocka_unit_test(looks_that_saw_nothing_say_nothing),
+      cmocka_unit_test(of_several_as_high_the_least_counts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
