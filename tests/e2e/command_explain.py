@@ -33,7 +33,8 @@ REAL = {
     "python3 strings": ["python3", "-c", "s = 0\nfor i in range(100000): s += len(str(i) * 3)"],
     "python3 threads": ["python3", "-c", "import concurrent.futures as c, hashlib\n"
                         "with c.ThreadPoolExecutor(4) as p:\n"
-                        "  list(p.map(lambda i: hashlib.sha256(b'x' * i).digest(), range(5000)))"],
+                        "  for k in range(50):\n"  # all at once would be a queue without a limit
+                        "    list(p.map(lambda i: hashlib.sha256(b'x' * i).digest(), range(100)))"],
     "python3 email": ["python3", "-c", "import email\nfor i in range(2000): "
                       "email.message_from_string('From: a\\nTo: b\\n\\n' + 'hello ' * 50)"],
     "node": ["node", "-e", "const z = require('zlib'), d = Buffer.alloc(8000000, 'word ');"
