@@ -6,7 +6,7 @@
 
 #include "rt/sys.h"
 #include "rt/text.h"
-#include "store/allocator_signs.h"
+#include "store/program_signs.h"
 #include "store/rust_names.h"
 
 #include <elf.h>

@@ -9,7 +9,7 @@
 #include "record/record.h"
 #include "rt/sys.h"
 #include "rt/text.h"
-#include "store/allocator_signs.h"
+#include "store/program_signs.h"
 #include "store/store.h"
 
 #include <elf.h>
@@ -77,7 +77,7 @@ static uint64_t offset_of(const struct target *t, uint64_t address)
   return 0;
 }
 
-static bool needs_asan(const struct target *t, const Elf64_Phdr *dynamic)
+static bool needs_sanitizer(const struct target *t, const Elf64_Phdr *dynamic)
 {
   uint64_t needed[16], n_needed = 0, names = 0;
   Elf64_Dyn entries[AT_ONCE];
@@ -97,26 +97,25 @@ static bool needs_asan(const struct target *t, const Elf64_Phdr *dynamic)
   char name[NAME_BYTES];
   for (uint64_t i = 0; names && i < n_needed; i++) {
     read_name(t, names + needed[i], name);
-    if (tide_text_starts(name, "libasan.so") || tide_text_starts(name, "libclang_rt.asan"))
+    if (tide_sanitizer_of(name))
       return true;
   }
   return false;
 }
 
-// Will the kernel tell the loader to distrust the environment? As supervise/target_check.c.
 static bool gains_privilege(const struct target *t)
 {
   struct stat st;
   if (tide_sys_failed(TIDE_SYS(SYS_fstat, t->fd, &st)))
     return false;
-  uint32_t uid = (uint32_t)TIDE_SYS(SYS_getuid, 0), euid = (uint32_t)TIDE_SYS(SYS_geteuid, 0);
-  uint32_t gid = (uint32_t)TIDE_SYS(SYS_getgid, 0), egid = (uint32_t)TIDE_SYS(SYS_getegid, 0);
-  if (st.st_mode & S_ISUID && (st.st_uid != euid || st.st_uid != uid))
-    return true;
-  if ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
-      (st.st_gid != egid || st.st_gid != gid))
-    return true;
-  return uid && TIDE_SYS(SYS_fgetxattr, t->fd, "security.capability", 0, 0) > 0;
+  bool has_capabilities = TIDE_SYS(SYS_fgetxattr, t->fd, "security.capability", 0, 0) > 0;
+  return tide_program_gains(&st, has_capabilities,
+                            (struct tide_credentials){
+                                .uid = (uint32_t)TIDE_SYS(SYS_getuid, 0),
+                                .euid = (uint32_t)TIDE_SYS(SYS_geteuid, 0),
+                                .gid = (uint32_t)TIDE_SYS(SYS_getgid, 0),
+                                .egid = (uint32_t)TIDE_SYS(SYS_getegid, 0),
+                            });
 }
 
 static bool is_unfit(const struct target *t, struct tide_exec_target *target)
@@ -125,7 +124,7 @@ static bool is_unfit(const struct target *t, struct tide_exec_target *target)
   for (uint32_t i = 0; i < t->n; i++) {
     if (t->header[i].p_type == PT_INTERP)
       read_name(t, t->header[i].p_offset, loader);
-    if (t->header[i].p_type == PT_DYNAMIC && needs_asan(t, &t->header[i])) {
+    if (t->header[i].p_type == PT_DYNAMIC && needs_sanitizer(t, &t->header[i])) {
       target->takes_us = false;
       target->why = TIDE_WHY_SANITIZER;
       return true;

@@ -10,7 +10,7 @@
 
 // Will the next image be recorded? Most that cannot load us simply run without (static ones, other
 // word sizes). Two kinds would not run at all: a program of musl's loader, which takes a library it
-// cannot relocate for fatal, and one of a shared AddressSanitizer, which insists on coming first.
+// cannot relocate for fatal, and one of a shared sanitizer, which insists on coming first.
 // Whichever it is, the supervisor is told before the exec, or else nobody would know.
 
 struct tide_exec_target {

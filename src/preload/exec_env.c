@@ -8,6 +8,7 @@
 #include "preload/loader.h"
 #include "rt/sys.h"
 #include "rt/text.h"
+#include "store/program_signs.h"
 
 #include <fcntl.h>
 
@@ -43,19 +44,9 @@ static const char *value_of(char *const env[], const char *name_and_equals)
 }
 
 // A sanitizer's runtime that the program preloads must come first, or it ends the next image.
-static bool insists_on_first(const char *preload)
-{
-  static const char *const runtimes[] = {"libasan.so",   "libtsan.so",       "liblsan.so",
-                                         "libhwasan.so", "libclang_rt.asan", "libclang_rt.tsan"};
-  for (size_t i = 0; preload && i < sizeof runtimes / sizeof *runtimes; i++)
-    if (tide_text_find(preload, runtimes[i]))
-      return true;
-  return false;
-}
-
 bool tide_exec_env_has_sanitizer(char *const env[])
 {
-  return following && insists_on_first(value_of(env, "LD_PRELOAD="));
+  return following && tide_sanitizer_in(value_of(env, "LD_PRELOAD="));
 }
 
 size_t tide_exec_env_need(char *const env[])

@@ -11,7 +11,7 @@
 #include "model/capture.h"
 #include "rt/arch.h"
 #include "store/layout.h"
-#include "store/allocator_signs.h"
+#include "store/program_signs.h"
 #include "store/rust_names.h"
 
 #include <elf.h>
@@ -89,15 +89,6 @@ static const struct {
     {"<jemalloc>: ", "jemalloc"},
     {"mimalloc: ", "mimalloc"},
     {"tcmalloc: ", "tcmalloc"},
-};
-
-static const struct {
-  const char *library, *name;
-} SANITIZERS[] = {
-    {"libasan.so", "AddressSanitizer"},     {"libclang_rt.asan", "AddressSanitizer"},
-    {"libtsan.so", "ThreadSanitizer"},      {"libclang_rt.tsan", "ThreadSanitizer"},
-    {"libhwasan.so", "HWAddressSanitizer"}, {"liblsan.so", "LeakSanitizer"},
-    {"libmsan.so", "MemorySanitizer"},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -180,9 +171,9 @@ static void judge_needed(const struct file *file, const Elf64_Shdr *table,
     if (dynamic[i].d_tag != DT_NEEDED)
       continue;
     const char *name = string_at(text, strings->sh_size, dynamic[i].d_un.d_val);
-    for (size_t k = 0; name && k < COUNT(SANITIZERS); k++)
-      if (!strncmp(name, SANITIZERS[k].library, strlen(SANITIZERS[k].library)))
-        snprintf(elf->sanitizer, sizeof elf->sanitizer, "%s", SANITIZERS[k].name);
+    const char *sanitizer = name ? tide_sanitizer_of(name) : NULL;
+    if (sanitizer)
+      snprintf(elf->sanitizer, sizeof elf->sanitizer, "%s", sanitizer);
   }
 }
 
@@ -323,16 +314,6 @@ static void read_target_elf(const char *path, struct target_elf *ret_elf)
     close(fd);
 }
 
-// The sanitizer whose runtime a value of LD_PRELOAD names, which insists on being the first; NULL:
-// none.
-static const char *sanitizer_in(const char *preload)
-{
-  for (size_t i = 0; preload && i < COUNT(SANITIZERS); i++)
-    if (strstr(preload, SANITIZERS[i].library))
-      return SANITIZERS[i].name;
-  return NULL;
-}
-
 // ---- the verdict ----
 
 #define MAX_PATH_BYTES 4096
@@ -381,19 +362,16 @@ static bool follow_script(char *path, size_t size)
   return length && (size_t)snprintf(path, size, "%.*s", (int)length, start) < size;
 }
 
-// Will the kernel tell the loader to distrust the environment? Only if it grants something we do
-// not have: root running a root-owned setuid program gains nothing.
 static bool gains_privilege(const char *path)
 {
   struct stat st;
   if (stat(path, &st))
     return false;
-  if (st.st_mode & S_ISUID && (st.st_uid != geteuid() || st.st_uid != getuid()))
-    return true;
-  if ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
-      (st.st_gid != getegid() || st.st_gid != getgid()))
-    return true;
-  return getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0;
+  bool has_capabilities = getxattr(path, "security.capability", NULL, 0) > 0;
+  return tide_program_gains(
+      &st, has_capabilities,
+      (struct tide_credentials){
+          .uid = getuid(), .euid = geteuid(), .gid = getgid(), .egid = getegid()});
 }
 
 // The ways a program can be; why says what is in the way, *ret_why is written when anything is.
@@ -473,7 +451,7 @@ void tide_target_check(const char *command, struct tide_target *ret_target)
     ;
   ret_target->path = tide_strdup(path);
   ret_target->unfit = tide_target_judge(path, &ret_target->why, &ret_target->detail);
-  const char *preloaded = sanitizer_in(getenv("LD_PRELOAD"));
+  const char *preloaded = tide_sanitizer_in(getenv("LD_PRELOAD"));
   if (!ret_target->unfit && preloaded) {
     ret_target->unfit = true;
     ret_target->why = TIDE_WHY_SANITIZER;

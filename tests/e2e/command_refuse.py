@@ -125,7 +125,8 @@ def musl_child(ground):
 @test
 def sanitized_child(ground):
     source = 'int puts(const char *); int main(void) { puts("ran"); return 6; }\n'
-    runs_without_us(ground, ground.build("prog", source, "-fsanitize=address"))
+    for name in ("address", "thread", "leak"):
+        runs_without_us(ground, ground.build("prog", source, f"-fsanitize={name}"))
 
 
 @test

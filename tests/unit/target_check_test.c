@@ -13,6 +13,7 @@
 #include "supervise/target_check.h"
 #include "rt/arch.h"
 #include "store/layout.h"
+#include "store/program_signs.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -289,6 +290,54 @@ static void a_setuid_program_of_somebody_else(void **state)
   tide_target_done(&target);
 }
 
+// What the recorder and the command both judge by, whoever runs this test.
+static void who_gains_by_a_program(void **state)
+{
+  enum { ROOT = 0, SHE = 1000, HE = 1001 };
+  static const struct {
+    mode_t mode;
+    uint32_t owner, group;
+    bool has_capabilities;
+    struct tide_credentials c;
+    bool gains;
+  } CASES[] = {
+      {0755, ROOT, ROOT, false, {SHE, SHE, SHE, SHE}, false},
+      {04755, ROOT, ROOT, false, {SHE, SHE, SHE, SHE}, true},
+      {04755, SHE, SHE, false, {SHE, SHE, SHE, SHE}, false},
+      {04755, ROOT, ROOT, false, {ROOT, ROOT, ROOT, ROOT}, false},
+      {04755, SHE, SHE, false, {ROOT, ROOT, ROOT, ROOT}, true},
+      {04755, HE, SHE, false, {SHE, HE, SHE, SHE}, true}, // it is him in effect alone
+      {02755, SHE, HE, false, {SHE, SHE, SHE, SHE}, true},
+      {02755, SHE, SHE, false, {SHE, SHE, SHE, SHE}, false},
+      {02755, SHE, HE, false, {SHE, SHE, SHE, HE}, true},
+      {02745, SHE, HE, false, {SHE, SHE, SHE, SHE}, false}, // no setgid: not for its group
+      {0755, ROOT, ROOT, true, {SHE, SHE, SHE, SHE}, true},
+      {0755, ROOT, ROOT, true, {ROOT, ROOT, ROOT, ROOT}, false},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    struct stat file = {
+        .st_mode = CASES[i].mode, .st_uid = CASES[i].owner, .st_gid = CASES[i].group};
+    if (tide_program_gains(&file, CASES[i].has_capabilities, CASES[i].c) != CASES[i].gains)
+      fail_msg("case %zu: gains is not %d", i, CASES[i].gains);
+  }
+}
+
+static void sanitizers_are_known_by_their_libraries(void **state)
+{
+  assert_string_equal(tide_sanitizer_of("libasan.so.8"), "AddressSanitizer");
+  assert_string_equal(tide_sanitizer_of("libclang_rt.tsan-x86_64.so"), "ThreadSanitizer");
+  assert_string_equal(tide_sanitizer_of("liblsan.so.0"), "LeakSanitizer");
+  assert_null(tide_sanitizer_of("libc.so.6"));
+  assert_null(tide_sanitizer_of("libasan"));
+  assert_null(tide_sanitizer_of(""));
+  assert_null(tide_sanitizer_of("/lib/libasan.so.8")); // no name that a program asks for
+  assert_string_equal(tide_sanitizer_in("/x/liba.so:/lib/libhwasan.so.0"), "HWAddressSanitizer");
+  assert_string_equal(tide_sanitizer_in("libtsan.so.2 other.so"), "ThreadSanitizer");
+  assert_null(tide_sanitizer_in("/x/liba.so:/lib/libubsan.so.1"));
+  assert_null(tide_sanitizer_in(""));
+  assert_null(tide_sanitizer_in(NULL));
+}
+
 // Any byte of the headers may be wrong, and the file may end anywhere.
 static void damaged_files_do_no_harm(void **state)
 {
@@ -312,6 +361,8 @@ UNIT_TESTS(target_check_test)
       cmocka_unit_test(sanitizers_run_without_us),
       cmocka_unit_test(scripts_are_followed),
       cmocka_unit_test(a_setuid_program_of_somebody_else),
+      cmocka_unit_test(who_gains_by_a_program),
+      cmocka_unit_test(sanitizers_are_known_by_their_libraries),
       cmocka_unit_test(damaged_files_do_no_harm),
       cmocka_unit_test(commands_are_found_as_exec_finds_them),
   };
