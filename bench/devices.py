@@ -56,14 +56,20 @@ def load_redis(bench, server):
     measure.run(["redis-cli", "-s", path, "shutdown", "nosave"], check=False)
 
 
+def loader_of(program):
+    """Asked to preload the recorder into the program alone: by LD_PRELOAD it would be in valgrind's
+    launcher, too, where it may keep out of what that starts, a static program."""
+    headers = measure.run(["readelf", "-lW", shutil.which(program)])["stdout"]
+    return re.search(r"interpreter: (.*)\]", headers).group(1)
+
+
 def count(bench, library, argv, env, stdin):
     output = bench.scratch / "callgrind.out"
     stores = bench.scratch / "device-stores"
     shutil.rmtree(stores, ignore_errors=True)
     stores.mkdir()
-    # Valgrind's tool is static: the recorder in its launcher might keep out of what that starts.
-    words = ["valgrind", "--tool=callgrind", "--trace-children=yes",
-             f"--callgrind-out-file={output}", "env", f"LD_PRELOAD={library}", *argv]
+    words = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}", loader_of(argv[0]),
+             "--preload", str(library), shutil.which(argv[0]), *argv[1:]]
     with subprocess.Popen(words, env=measure.environment(env), stdin=subprocess.PIPE, cwd=stores,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           text=True) as child:
