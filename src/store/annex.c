@@ -4,7 +4,7 @@
 // says where it is.
 #include "store/annex.h"
 
-// Of 64, 128 and 304 bytes: a chunk is one or two kilobytes, the first a quarter of that.
+// Of 64, 128 and 320 bytes: a chunk is two kilobytes or a little more, the first a quarter.
 static uint32_t chunk_annexes(enum tide_annex_kind kind, bool first)
 {
   static const uint8_t n[TIDE_ANNEX_KINDS] = {[TIDE_ENDS] = 32, [TIDE_PAST] = 16, [TIDE_HIST] = 8};

@@ -30,8 +30,7 @@
 //     the number of a cell's annex: it is cut to the table of such annexes, where anything may be
 //     written.
 //  8. A cell has only those annexes that it needed (ends, past, histograms), in tables of their
-//  own;
-//     annex 0 means "none". A cell whose only block has ended may need none: see TIDE_SINGLE.
+//     own; annex 0 means "none". A cell whose only block has ended may need none: see TIDE_SINGLE.
 #pragma once
 #include "rt/base.h"
 #include "store/codes.h"

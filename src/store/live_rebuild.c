@@ -1,6 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What form and size a table gets, and how its blocks move there.
+// What form and size a table gets, and how its blocks move there. A thread that has found no place
+// for a block replaces the region's table by one that fits all its blocks and that one:
+//
+//     the region's word           threads that come here meanwhile
+//     -----------------           ---------------------------------------------------------------
+//     old table, open             use it
+//     old table, closed           wait until the word is open again (tide_live_wait_for_table)
+//       tide_live_quieten()       those who were in it leave
+//       take_census()             nobody is in it: its blocks are counted: how many, of how many
+//                                 kinds, how far apart
+//       replacement()             what follows from that: direct while there is room for roomy
+//                                 tables, else packed if that is smaller than hashed; then copied
+//     new table, open             use it; the old one is freed, unless somebody never left
+//
+// A region's first table has the form that this thread's latest one turned out to have use for
+// (look_back, glance_back): neighbours are alike.
 #include "store/live_inside.h"
 
 #include "store/store.h"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The forms of a table.
+// The forms of a table (drawn in live_map.h): how a key finds its place in each, and how a table is
+// filled, and read by whoever replaces it. All a table is told by is its region's word, `table`
+// here: address, form and size. Direct and hashed tables have slots of two words, found from the
+// key's home on; packed ones have a word per slot, which names its kind of block behind them.
 #include "store/live_inside.h"
 
 #include "store/live.h"
