@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the sum does not hold, and where it comes from. A number that one part lacks is not known of
-// all of them: it is absent from the sum, and what the others have of it is not kept.
-#include "merge/merge_parts.h"
+// What the sum does not hold, and where it comes from. A number that one input lacks is not known
+// of all of them: it is absent from the sum, and what the others have of it is not kept.
+#include "merge/merge_inputs.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -46,11 +46,11 @@ static void add_held(struct tide_buf *out, const struct tide_image *image)
     tide_buf_text(out, "none of peak, live and total");
 }
 
-static bool was_named(const struct tide_merging *m, size_t part)
+static bool was_named(const struct tide_merging *m, size_t input)
 {
-  for (size_t i = 0; i < part; i++)
-    if (strcmp(origin_of(m->parts[i]), origin_of(m->parts[part])) == 0 &&
-        ((m->parts[i]->lacks ^ m->parts[part]->lacks) & ALL_MEASURES) == 0)
+  for (size_t i = 0; i < input; i++)
+    if (strcmp(origin_of(m->inputs[i]), origin_of(m->inputs[input])) == 0 &&
+        ((m->inputs[i]->lacks ^ m->inputs[input]->lacks) & ALL_MEASURES) == 0)
       return true;
   return false;
 }
@@ -58,21 +58,21 @@ static bool was_named(const struct tide_merging *m, size_t part)
 enum tide_err tide_merge_lacks_check(const struct tide_merging *m, struct tide_diag *diag)
 {
   uint32_t lacks = 0;
-  for (size_t i = 0; i < m->n_parts; i++) {
-    lacks |= m->parts[i]->lacks;
-    if (counts_allocations(m->parts[i]) != counts_allocations(m->parts[0]) ||
-        (!counts_allocations(m->parts[0]) &&
-         strcmp(origin_of(m->parts[i]), origin_of(m->parts[0])) != 0))
+  for (size_t i = 0; i < m->n_inputs; i++) {
+    lacks |= m->inputs[i]->lacks;
+    if (counts_allocations(m->inputs[i]) != counts_allocations(m->inputs[0]) ||
+        (!counts_allocations(m->inputs[0]) &&
+         strcmp(origin_of(m->inputs[i]), origin_of(m->inputs[0])) != 0))
       return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                        "%s and %s count different things, which have no sum",
-                       origin_of(m->parts[0]), origin_of(m->parts[i]));
+                       origin_of(m->inputs[0]), origin_of(m->inputs[i]));
   }
-  if (m->n_parts == 1 || (lacks & ALL_MEASURES) != ALL_MEASURES)
+  if (m->n_inputs == 1 || (lacks & ALL_MEASURES) != ALL_MEASURES)
     return TIDE_ERR_OK;
   struct tide_buf held = {0};
-  for (size_t i = 0; i < m->n_parts; i++)
-    if (m->parts[i]->lacks & ALL_MEASURES && !was_named(m, i))
-      add_held(&held, m->parts[i]);
+  for (size_t i = 0; i < m->n_inputs; i++)
+    if (m->inputs[i]->lacks & ALL_MEASURES && !was_named(m, i))
+      add_held(&held, m->inputs[i]);
   enum tide_err err =
       tide_fail(diag, TIDE_ERR_UNSUPPORTED, "they have no measure in common to add up: %s",
                 tide_buf_cstr(&held));
@@ -99,13 +99,13 @@ void tide_merge_lacks_set(struct tide_merging *m)
   struct tide_image *image = m->image;
   struct tide_buf origins = {0};
   bool foreign = false;
-  for (size_t i = 0; i < m->n_parts; i++) {
-    image->lacks |= m->parts[i]->lacks;
-    foreign |= m->parts[i]->origin != NULL;
-    add_origins(&origins, origin_of(m->parts[i]));
+  for (size_t i = 0; i < m->n_inputs; i++) {
+    image->lacks |= m->inputs[i]->lacks;
+    foreign |= m->inputs[i]->origin != NULL;
+    add_origins(&origins, origin_of(m->inputs[i]));
   }
-  if (foreign && m->n_parts == 1)
-    image->origin = tide_strdup(m->parts[0]->origin);
+  if (foreign && m->n_inputs == 1)
+    image->origin = tide_strdup(m->inputs[0]->origin);
   else if (foreign)
     image->origin = tide_sprintf("%s%s", TIDE_ORIGIN_SUM, tide_buf_cstr(&origins));
   tide_buf_done(&origins);
@@ -125,7 +125,7 @@ static void forget_of_site(struct tide_site *site, uint32_t lacks)
 void tide_merge_lacks_forget(struct tide_merging *m)
 {
   struct tide_image *image = m->image;
-  if (m->n_parts == 1)
+  if (m->n_inputs == 1)
     return;
   for (size_t i = 0; i < image->n_sites; i++)
     forget_of_site(&image->sites[i], image->lacks);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the tables of each part to those of the image: every row is looked for among the rows that
-// are there, and added to them or behind them. Each table is asked in the order of the parts, so
-// that the same parts give the same rows.
+// From the tables of each input to those of the image: every row is looked for among the rows that
+// are there, and added to them or behind them. Each table is asked in the order of the inputs, so
+// that the same inputs give the same rows.
 #define _GNU_SOURCE
-#include "merge/merge_parts.h"
+#include "merge/merge_inputs.h"
 
 #include "base/alloc.h"
 #include "base/lookup.h"
@@ -17,11 +17,11 @@
 
 // ---- stored names ----
 //
-// Stored names of all parts under one roof. Most places are known by the address in their file,
+// Stored names of all inputs under one roof. Most places are known by the address in their file,
 // which moving does not change. Other tools make addresses up, or tell them of files that nobody
 // can compare: there the same address with other names is another place. It takes the address of
-// its like from an earlier part or, when there is none, one made of its names. Where names are all
-// there is (a module without a range) those of an earlier part come first in any case.
+// its like from an earlier input or, when there is none, one made of its names. Where names are all
+// there is (a module without a range) those of an earlier input come first in any case.
 
 #define MADE_UP (1ull << 63) // no file reaches so far
 
@@ -98,7 +98,7 @@ static void add_place(struct merged_names *names, const struct place *place)
     tide_id_index_add(&names->by_chain, by_chain, id);
 }
 
-// Gives the place the address that an earlier part, one of the first n_before, has for its names.
+// Gives the place the address that an earlier input, one of the first n_before, has for its names.
 static bool take_like(const struct merged_names *names, size_t n_before, struct place *place)
 {
   uint64_t hash = hash_pair(place->module, place->chain);
@@ -126,12 +126,12 @@ static void settle_names(struct merged_names *names, size_t n_before, struct pla
   }
 }
 
-// Adds a part's; modules: from its to the image's. Gives the address that each of its places has in
-// the image, owned by the caller.
-static uint64_t *names_add(struct merged_names *names, const struct tide_image *part,
+// Adds an input's; modules: from its to the image's. Gives the address that each of its places has
+// in the image, owned by the caller.
+static uint64_t *names_add(struct merged_names *names, const struct tide_image *input,
                            const struct tide_image *image, const uint32_t *modules)
 {
-  const struct tide_stored_names *stored = &part->names;
+  const struct tide_stored_names *stored = &input->names;
   uint64_t *addrs = tide_alloc_array(stored->n_places, sizeof *addrs);
   struct tide_names_frame *chain = NULL;
   size_t cap = 0, n_before = names->n;
@@ -146,9 +146,9 @@ static uint64_t *names_add(struct merged_names *names, const struct tide_image *
     }
     struct place place = {from->addr, hash_chain(chain, from->n_frames), modules[from->module]};
     const struct tide_module *module = &image->modules[place.module];
-    bool names_only = part->origin && place.module && module->start == module->end;
+    bool names_only = input->origin && place.module && module->start == module->end;
     if (!names_only || !take_like(names, n_before, &place))
-      settle_names(names, n_before, &place, part->origin || !module->build_id_len);
+      settle_names(names, n_before, &place, input->origin || !module->build_id_len);
     addrs[i] = place.addr;
     tide_names_builder_add(names->builder, place.module, place.addr, chain, from->n_frames);
   }
@@ -168,7 +168,7 @@ enum { PAGE = 4096 };
 
 struct thread_key {
   char name[16];
-  uint32_t ordinal; // among the part's threads of that name
+  uint32_t ordinal; // among the input's threads of that name
 };
 
 struct stacks { // what is found again, and how
@@ -179,8 +179,8 @@ struct stacks { // what is found again, and how
   uint64_t top; // past all modules of the image
 };
 
-struct maps { // from the rows of one part to those of the image
-  const struct tide_image *part;
+struct maps { // from the rows of one input to those of the image
+  const struct tide_image *input;
   uint32_t *modules, *threads, *nodes;
   uint64_t *addrs; // of its stored places, in the image
 };
@@ -206,7 +206,7 @@ static bool same_module(const void *table, uint32_t id, const void *key)
   return strcmp(a->path ? a->path : "", b->path ? b->path : "") == 0;
 }
 
-// Modules of the first part stay where they were; those that only later parts have come behind
+// Modules of the first input stay where they were; those that only later inputs have come behind
 // them, as they may have been loaded where others are.
 static uint32_t add_module(struct stacks *s, const struct tide_module *module, bool is_first)
 {
@@ -230,11 +230,11 @@ static uint32_t add_module(struct stacks *s, const struct tide_module *module, b
 static enum tide_err map_modules(struct stacks *s, struct maps *maps, bool is_first,
                                  struct tide_diag *diag)
 {
-  const struct tide_image *part = maps->part;
-  maps->modules = tide_alloc_array(part->n_modules ? part->n_modules : 1, sizeof *maps->modules);
-  for (size_t i = 1; i < part->n_modules; i++) {
-    const struct tide_module *module = &part->modules[i];
-    uint64_t hash = hash_module(module), first_ns = tide_merge_time(part, module->first_ns);
+  const struct tide_image *input = maps->input;
+  maps->modules = tide_alloc_array(input->n_modules ? input->n_modules : 1, sizeof *maps->modules);
+  for (size_t i = 1; i < input->n_modules; i++) {
+    const struct tide_module *module = &input->modules[i];
+    uint64_t hash = hash_module(module), first_ns = tide_merge_time(input, module->first_ns);
     uint32_t id = tide_id_index_find(&s->by_module, hash, same_module, s->image->modules, module);
     if (id == UINT32_MAX) {
       if (s->image->n_modules == TIDE_MAX_MODULES)
@@ -266,24 +266,24 @@ static bool same_frame(const void *table, uint32_t id, const void *key)
 // How far the frame's place is moved within its file, because the address has other names there.
 static uint64_t moved_by(const struct maps *maps, const struct tide_frame *frame)
 {
-  const struct tide_image *part = maps->part;
+  const struct tide_image *input = maps->input;
   uint64_t pc = frame->flags & TIDE_FRAME_IS_EXACT ? frame->pc : frame->pc - 1;
-  size_t i =
-      tide_stored_names_place(&part->names, frame->module, pc - part->modules[frame->module].bias);
-  return i == SIZE_MAX ? 0 : maps->addrs[i] - part->names.places[i].addr;
+  size_t i = tide_stored_names_place(&input->names, frame->module,
+                                     pc - input->modules[frame->module].bias);
+  return i == SIZE_MAX ? 0 : maps->addrs[i] - input->names.places[i].addr;
 }
 
 static enum tide_err map_frames(struct stacks *s, struct maps *maps, struct tide_diag *diag)
 {
-  const struct tide_image *part = maps->part;
+  const struct tide_image *input = maps->input;
   struct tide_image *image = s->image;
-  maps->nodes = tide_alloc_array(part->n_frames ? part->n_frames : 1, sizeof *maps->nodes);
-  for (size_t i = 1; i < part->n_frames; i++) {
-    struct tide_frame frame = part->frames[i];
+  maps->nodes = tide_alloc_array(input->n_frames ? input->n_frames : 1, sizeof *maps->nodes);
+  for (size_t i = 1; i < input->n_frames; i++) {
+    struct tide_frame frame = input->frames[i];
     uint32_t module = maps->modules[frame.module];
-    frame.pc += moved_by(maps, &part->frames[i]);
+    frame.pc += moved_by(maps, &input->frames[i]);
     if (frame.module)
-      frame.pc += image->modules[module].bias - part->modules[frame.module].bias;
+      frame.pc += image->modules[module].bias - input->modules[frame.module].bias;
     frame.module = (uint16_t)module;
     frame.parent = maps->nodes[frame.parent];
     uint64_t hash = hash_frame(&frame);
@@ -330,17 +330,17 @@ static uint32_t find_thread(struct stacks *s, const struct thread_key *key, uint
   return id;
 }
 
-// The k-th thread of a name is one with the k-th of that name in the other parts.
+// The k-th thread of a name is one with the k-th of that name in the other inputs.
 static void map_threads(struct stacks *s, struct maps *maps)
 {
-  const struct tide_image *part = maps->part;
-  size_t n = part->n_threads_known ? part->n_threads_known : 1;
+  const struct tide_image *input = maps->input;
+  size_t n = input->n_threads_known ? input->n_threads_known : 1;
   maps->threads = tide_alloc_array(n, sizeof *maps->threads);
   struct tide_id_index seen = {0}; // names, by the first thread that has it
   TIDE_CLEANUP_FREE struct thread_key *keys = tide_alloc_array(n, sizeof *keys);
   TIDE_CLEANUP_FREE uint32_t *n_same = tide_alloc_array(n, sizeof *n_same);
-  for (uint32_t i = 1; i < part->n_threads_known; i++) {
-    const struct tide_thread_row *thread = &part->threads[i];
+  for (uint32_t i = 1; i < input->n_threads_known; i++) {
+    const struct tide_thread_row *thread = &input->threads[i];
     memcpy(keys[i].name, thread->name, strnlen(thread->name, sizeof keys[i].name - 1));
     uint64_t hash = hash_thread(&keys[i]);
     uint32_t first = tide_id_index_find(&seen, hash, same_thread, keys, &keys[i]);
@@ -361,22 +361,22 @@ static bool same_site(const void *table, uint32_t id, const void *key)
 }
 
 static void add_buckets(struct tide_image *image, struct tide_site *sum,
-                        const struct tide_image *part, const struct tide_site *item)
+                        const struct tide_image *input, const struct tide_site *item)
 {
   uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
-  tide_site_sum_buckets(part, item, sizes, lifetimes);
+  tide_site_sum_buckets(input, item, sizes, lifetimes);
   tide_site_add_buckets(image, sum, sizes, lifetimes);
 }
 
 static void add_sites(struct stacks *s, const struct maps *maps)
 {
   struct tide_image *image = s->image;
-  for (size_t i = 0; i < maps->part->n_sites; i++) {
-    struct tide_site site = maps->part->sites[i];
+  for (size_t i = 0; i < maps->input->n_sites; i++) {
+    struct tide_site site = maps->input->sites[i];
     site.stack = maps->nodes[site.stack];
     site.thread = maps->threads[site.thread];
-    site.first_ns = tide_merge_time(maps->part, site.first_ns);
-    site.last_ns = tide_merge_time(maps->part, site.last_ns);
+    site.first_ns = tide_merge_time(maps->input, site.first_ns);
+    site.last_ns = tide_merge_time(maps->input, site.last_ns);
     uint64_t hash = tide_hash_word(tide_hash_word(0, site.stack), site.thread);
     uint32_t id = tide_id_index_find(&s->by_site, hash, same_site, image->sites, &site);
     if (id != UINT32_MAX) {
@@ -389,7 +389,7 @@ static void add_sites(struct stacks *s, const struct maps *maps)
       image->sites[id].size_mask = 0;
       image->sites[id].life_mask = 0;
     }
-    add_buckets(image, &image->sites[id], maps->part, &site);
+    add_buckets(image, &image->sites[id], maps->input, &site);
   }
 }
 
@@ -406,13 +406,13 @@ static void add_first_rows(struct stacks *s)
   s->cap_thread_keys = s->cap_threads = image->n_threads_known = 1;
 }
 
-static enum tide_err add_part(struct stacks *s, struct maps *maps, bool is_first,
-                              struct merged_names *names, struct tide_diag *diag)
+static enum tide_err add_input(struct stacks *s, struct maps *maps, bool is_first,
+                               struct merged_names *names, struct tide_diag *diag)
 {
   enum tide_err err = map_modules(s, maps, is_first, diag);
   if (err)
     return err;
-  maps->addrs = names_add(names, maps->part, s->image, maps->modules);
+  maps->addrs = names_add(names, maps->input, s->image, maps->modules);
   err = map_frames(s, maps, diag);
   if (err)
     return err;
@@ -427,9 +427,9 @@ enum tide_err tide_merge_stacks(struct tide_merging *m, struct tide_diag *diag)
   struct merged_names *names = names_new();
   enum tide_err err = TIDE_ERR_OK;
   add_first_rows(&s);
-  for (size_t i = 0; i < m->n_parts && !err; i++) {
-    struct maps maps = {.part = m->parts[i]};
-    err = add_part(&s, &maps, i == 0, names, diag);
+  for (size_t i = 0; i < m->n_inputs && !err; i++) {
+    struct maps maps = {.input = m->inputs[i]};
+    err = add_input(&s, &maps, i == 0, names, diag);
     m->nodes[i] = maps.nodes;
     free(maps.modules);
     free(maps.threads);

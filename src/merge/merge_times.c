@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums over time. Each part is a step function: between two of its ticks or snapshots it is what it
-// was at the earlier one, and past its last one it stays as it ended. The sum is taken at moments
-// at which a part was looked at, thinned to as many as one recording has.
-#include "merge/merge_parts.h"
+// Sums over time. Each input is a step function: between two of its ticks or snapshots it is what
+// it was at the earlier one, and past its last one it stays as it ended. The sum is taken at
+// moments at which an input was looked at, thinned to as many as one recording has.
+#include "merge/merge_inputs.h"
 
 #include "base/alloc.h"
 #include "model/image_sums.h"
@@ -56,43 +56,43 @@ static void add_tick(struct tide_tick *sum, const struct tide_tick *item)
   sum->b_resized = (int64_t)((uint64_t)sum->b_resized + (uint64_t)item->b_resized);
 }
 
-// at[i]: ticks of part i up to that moment.
+// at[i]: ticks of input i up to that moment.
 static struct tide_tick sum_ticks(const struct tide_merging *m, size_t *at, uint64_t time_ns)
 {
   struct tide_tick sum = {.time_ns = time_ns};
   bool rss_known = true;
-  for (size_t i = 0; i < m->n_parts; i++) {
-    const struct tide_image *part = m->parts[i];
-    while (at[i] < part->n_ticks && tide_merge_time(part, part->ticks[at[i]].time_ns) <= time_ns)
+  for (size_t i = 0; i < m->n_inputs; i++) {
+    const struct tide_image *input = m->inputs[i];
+    while (at[i] < input->n_ticks && tide_merge_time(input, input->ticks[at[i]].time_ns) <= time_ns)
       at[i]++;
     if (!at[i])
       continue; // it has not begun
-    add_tick(&sum, &part->ticks[at[i] - 1]);
-    rss_known &= part->ticks[at[i] - 1].rss_bytes != 0;
+    add_tick(&sum, &input->ticks[at[i] - 1]);
+    rss_known &= input->ticks[at[i] - 1].rss_bytes != 0;
   }
   sum.rss_bytes = rss_known ? sum.rss_bytes : 0;
   return sum;
 }
 
-// Whether times of different parts can be compared. One part alone stays what it was.
+// Whether times of different inputs can be compared. One input alone stays what it was.
 static bool has_clock(const struct tide_merging *m)
 {
-  return m->n_parts == 1 || !(m->image->lacks & TIDE_LACK_CLOCK);
+  return m->n_inputs == 1 || !(m->image->lacks & TIDE_LACK_CLOCK);
 }
 
 static void merge_ticks(struct tide_merging *m)
 {
   struct moments moments = {0};
   bool all_have = has_clock(m);
-  for (size_t i = 0; i < m->n_parts; i++) {
-    const struct tide_image *part = m->parts[i];
-    all_have &= part->n_ticks > 0;
-    for (size_t k = 0; k < part->n_ticks; k++)
-      add_moment(&moments, tide_merge_time(part, part->ticks[k].time_ns));
+  for (size_t i = 0; i < m->n_inputs; i++) {
+    const struct tide_image *input = m->inputs[i];
+    all_have &= input->n_ticks > 0;
+    for (size_t k = 0; k < input->n_ticks; k++)
+      add_moment(&moments, tide_merge_time(input, input->ticks[k].time_ns));
   }
   settle_moments(&moments, TIDE_SAMPLE_MAX_TICKS);
   if (all_have) {
-    TIDE_CLEANUP_FREE size_t *at = tide_alloc_array(m->n_parts, sizeof *at);
+    TIDE_CLEANUP_FREE size_t *at = tide_alloc_array(m->n_inputs, sizeof *at);
     m->image->n_ticks = moments.n;
     m->image->ticks = tide_alloc_array(moments.n, sizeof *m->image->ticks);
     for (size_t i = 0; i < moments.n; i++)
@@ -114,12 +114,12 @@ static void merge_marks(struct tide_merging *m)
   size_t cap = 0;
   if (!has_clock(m))
     return;
-  for (size_t i = 0; i < m->n_parts; i++)
-    for (size_t k = 0; k < m->parts[i]->n_marks; k++) {
-      const struct tide_mark *mark = &m->parts[i]->marks[k];
+  for (size_t i = 0; i < m->n_inputs; i++)
+    for (size_t k = 0; k < m->inputs[i]->n_marks; k++) {
+      const struct tide_mark *mark = &m->inputs[i]->marks[k];
       TIDE_GROW(image->marks, image->n_marks, cap);
       image->marks[image->n_marks++] = (struct tide_mark){
-          tide_merge_time(m->parts[i], mark->time_ns), tide_strdup(mark->name ? mark->name : "")};
+          tide_merge_time(m->inputs[i], mark->time_ns), tide_strdup(mark->name ? mark->name : "")};
     }
   if (image->n_marks)
     qsort(image->marks, image->n_marks, sizeof *image->marks, by_time_and_name);
@@ -142,21 +142,21 @@ static void add_rows(struct row_sum *sums, const struct tide_snapshot *snapshot,
   }
 }
 
-// What was live at a moment, and what was allocated since the last call. at[i]: snapshots of part i
-// that were counted.
+// What was live at a moment, and what was allocated since the last call. at[i]: snapshots of input
+// i that were counted.
 static void sum_snapshots(const struct tide_merging *m, size_t *at, uint64_t time_ns,
                           struct row_sum *sums)
 {
-  for (size_t i = 0; i < m->n_parts; i++) {
-    const struct tide_image *part = m->parts[i];
-    for (; at[i] < part->n_snapshots; at[i]++) {
-      const struct tide_snapshot *next = &part->snapshots[at[i]];
-      if (tide_merge_time(part, next->time_ns) > time_ns)
+  for (size_t i = 0; i < m->n_inputs; i++) {
+    const struct tide_image *input = m->inputs[i];
+    for (; at[i] < input->n_snapshots; at[i]++) {
+      const struct tide_snapshot *next = &input->snapshots[at[i]];
+      if (tide_merge_time(input, next->time_ns) > time_ns)
         break;
       add_rows(sums, next, m->nodes[i], false, m->image->has_counts);
     }
     if (at[i])
-      add_rows(sums, &part->snapshots[at[i] - 1], m->nodes[i], true, false);
+      add_rows(sums, &input->snapshots[at[i] - 1], m->nodes[i], true, false);
   }
 }
 
@@ -180,7 +180,7 @@ static void keep_snapshot(struct tide_image *image, uint64_t time_ns, const stru
           sums[i].b_alloc};
 }
 
-// A part did not tell when it allocated: then nobody knows for all of them.
+// An input did not tell when it allocated: then nobody knows for all of them.
 static void forget_counts(struct tide_image *image)
 {
   image->has_counts = false;
@@ -198,11 +198,11 @@ static void forget_counts(struct tide_image *image)
 }
 
 // Another tool's file may hold its peak and its end and nothing between: that is no step function.
-static bool was_looked_at(const struct tide_image *part)
+static bool was_looked_at(const struct tide_image *input)
 {
-  bool looked = !part->origin && part->n_snapshots > 0;
-  for (size_t i = 0; i < part->n_snapshots && !looked; i++)
-    looked = part->snapshots[i].kind == TIDE_SNAPSHOT_TIMED;
+  bool looked = !input->origin && input->n_snapshots > 0;
+  for (size_t i = 0; i < input->n_snapshots && !looked; i++)
+    looked = input->snapshots[i].kind == TIDE_SNAPSHOT_TIMED;
   return looked;
 }
 
@@ -211,17 +211,17 @@ static void merge_snapshots(struct tide_merging *m)
   struct tide_image *image = m->image;
   struct moments moments = {0};
   bool all_have = has_clock(m);
-  for (size_t i = 0; i < m->n_parts; i++) {
-    const struct tide_image *part = m->parts[i];
-    all_have &= was_looked_at(part);
-    for (size_t k = 0; k < part->n_snapshots; k++)
-      if (part->snapshots[k].kind == TIDE_SNAPSHOT_TIMED &&
-          tide_merge_time(part, part->snapshots[k].time_ns) < image->end_ns)
-        add_moment(&moments, tide_merge_time(part, part->snapshots[k].time_ns));
+  for (size_t i = 0; i < m->n_inputs; i++) {
+    const struct tide_image *input = m->inputs[i];
+    all_have &= was_looked_at(input);
+    for (size_t k = 0; k < input->n_snapshots; k++)
+      if (input->snapshots[k].kind == TIDE_SNAPSHOT_TIMED &&
+          tide_merge_time(input, input->snapshots[k].time_ns) < image->end_ns)
+        add_moment(&moments, tide_merge_time(input, input->snapshots[k].time_ns));
   }
   settle_moments(&moments, TIDE_SAMPLE_MAX_SNAPSHOTS);
   if (all_have) {
-    TIDE_CLEANUP_FREE size_t *at = tide_alloc_array(m->n_parts, sizeof *at);
+    TIDE_CLEANUP_FREE size_t *at = tide_alloc_array(m->n_inputs, sizeof *at);
     TIDE_CLEANUP_FREE struct row_sum *sums = tide_alloc_array(image->n_frames, sizeof *sums);
     image->snapshots = tide_alloc_array(moments.n, sizeof *image->snapshots);
     for (size_t i = 0; i < moments.n; i++) {

@@ -113,14 +113,14 @@ static bool add_up(struct tide_gallery_sum *sum)
 {
   size_t n = sum->n_waiting + sum->has_image;
   struct tide_capture all = {.images = tide_alloc_array(n, sizeof *all.images), .n_images = n};
-  TIDE_CLEANUP_FREE struct tide_merge_part *parts = tide_alloc_array(n, sizeof *parts);
+  TIDE_CLEANUP_FREE struct tide_merge_input *inputs = tide_alloc_array(n, sizeof *inputs);
   struct tide_capture *merged = NULL;
   memcpy(all.images, sum->waiting, sum->n_waiting * sizeof *all.images);
   if (sum->has_image)
     all.images[n - 1] = sum->image;
   for (size_t i = 0; i < n; i++)
-    parts[i] = (struct tide_merge_part){&all, i};
-  bool is_good = !tide_merge(parts, n, &merged, NULL) && merged->n_images == 1;
+    inputs[i] = (struct tide_merge_input){&all, i};
+  bool is_good = !tide_merge(inputs, n, &merged, NULL) && merged->n_images == 1;
   if (is_good) {
     for (size_t i = 0; i < n; i++)
       tide_image_done(&all.images[i]);

@@ -189,9 +189,9 @@ static void merging_keeps_the_roll(void **state)
 {
   struct tide_capture *other = tide_indexer_capture(), *sum = NULL;
   add("/opt/rustc", TIDE_WHY_OWN_ALLOCATOR, "jemalloc", MIB, false);
-  const struct tide_merge_part parts[] = {{.capture = capture, .image_idx = INDEXER_IMAGE},
-                                          {.capture = capture, .image_idx = 0},
-                                          {.capture = other, .image_idx = INDEXER_IMAGE}};
+  const struct tide_merge_input parts[] = {{.capture = capture, .image_idx = INDEXER_IMAGE},
+                                           {.capture = capture, .image_idx = 0},
+                                           {.capture = other, .image_idx = INDEXER_IMAGE}};
   assert_int_equal(tide_merge(parts, 3, &sum, NULL), TIDE_ERR_OK);
   assert_true(sum->roll.is_known);
   assert_int_equal(sum->roll.n_rows, 1);

@@ -24,7 +24,7 @@
 
 enum { SEEDS = 200, SCALE = 60, MOVED = 0x31000 };
 
-static struct tide_capture *merge(const struct tide_merge_part *parts, size_t n)
+static struct tide_capture *merge(const struct tide_merge_input *parts, size_t n)
 {
   struct tide_capture *merged = NULL;
   struct tide_diag diag = {0};
@@ -38,7 +38,7 @@ static struct tide_capture *merge(const struct tide_merge_part *parts, size_t n)
 // All images of some captures, all of one program and one architecture.
 struct pool {
   struct tide_capture *captures[3];
-  struct tide_merge_part *parts;
+  struct tide_merge_input *parts;
   size_t n;
 };
 
@@ -56,7 +56,7 @@ static struct pool make_pool(uint64_t seed)
       capture->images[k].origin = NULL;
       capture->images[k].lacks = 0;
       TIDE_GROW(pool.parts, pool.n, cap);
-      pool.parts[pool.n++] = (struct tide_merge_part){capture, k};
+      pool.parts[pool.n++] = (struct tide_merge_input){capture, k};
     }
     pool.captures[i] = capture;
   }
@@ -70,7 +70,7 @@ static void pool_done(struct pool *pool)
   free(pool->parts);
 }
 
-static const struct tide_image *image_of(const struct tide_merge_part *part)
+static const struct tide_image *image_of(const struct tide_merge_input *part)
 {
   return &part->capture->images[part->image_idx];
 }
@@ -137,7 +137,7 @@ static void order_does_not_matter(void **state)
     if (pool.n > 1) {
       struct tide_capture *one = merge(pool.parts, pool.n);
       for (size_t i = 0; i < pool.n / 2; i++) {
-        struct tide_merge_part swapped = pool.parts[i];
+        struct tide_merge_input swapped = pool.parts[i];
         pool.parts[i] = pool.parts[pool.n - 1 - i];
         pool.parts[pool.n - 1 - i] = swapped;
       }
@@ -188,7 +188,7 @@ static void expect_end(enum tide_end_kind kind, int value, enum tide_end_kind ex
   struct tide_capture *a = indexer(0), *b = indexer(0);
   b->images[INDEXER_IMAGE].end_kind = kind;
   b->images[INDEXER_IMAGE].end_value = value;
-  const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+  const struct tide_merge_input parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
   struct tide_capture *merged = merge(parts, 2);
   assert_int_equal(merged->images[0].end_kind, expected);
   assert_int_equal(merged->images[0].end_value, status);
@@ -210,7 +210,7 @@ static void the_same_twice_is_double(void **state)
 {
   for (uint64_t moved = 0; moved <= MOVED; moved += MOVED) {
     struct tide_capture *a = indexer(0), *b = indexer(moved);
-    const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+    const struct tide_merge_input parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
     struct tide_capture *merged = merge(parts, 2);
     const struct tide_image *one = &a->images[INDEXER_IMAGE], *two = &merged->images[0];
     assert_int_equal(two->n_frames, one->n_frames);
@@ -243,7 +243,7 @@ static void the_same_twice_is_double(void **state)
 static void one_part_stays_what_it_was(void **state)
 {
   struct tide_capture *a = indexer(0);
-  struct tide_capture *merged = merge(&(struct tide_merge_part){a, INDEXER_IMAGE}, 1);
+  struct tide_capture *merged = merge(&(struct tide_merge_input){a, INDEXER_IMAGE}, 1);
   const struct tide_image *one = &a->images[INDEXER_IMAGE], *same = &merged->images[0];
   assert_int_equal(same->pid, one->pid);
   assert_int_equal(same->peak_bound_bytes, one->peak_bound_bytes);
@@ -257,7 +257,7 @@ static void one_part_stays_what_it_was(void **state)
 static void programs_stay_apart(void **state)
 {
   struct tide_capture *a = indexer(0), *b = indexer(MOVED);
-  const struct tide_merge_part parts[] = {{a, 0}, {b, 1}, {a, 1}, {b, 0}};
+  const struct tide_merge_input parts[] = {{a, 0}, {b, 1}, {a, 1}, {b, 0}};
   struct tide_capture *merged = merge(parts, 4);
   assert_int_equal(merged->n_images, 2);
   assert_string_equal(merged->images[0].exe, "/usr/bin/dash");
@@ -274,7 +274,7 @@ static void other_builds_are_other_modules(void **state)
   struct tide_capture *a = indexer(0), *b = indexer(0);
   b->images[INDEXER_IMAGE].modules[1].build_id[0] ^= 1;
   b->images[INDEXER_IMAGE].peak_bytes++; // to come second
-  const struct tide_merge_part parts[] = {{b, INDEXER_IMAGE}, {a, INDEXER_IMAGE}};
+  const struct tide_merge_input parts[] = {{b, INDEXER_IMAGE}, {a, INDEXER_IMAGE}};
   struct tide_capture *merged = merge(parts, 2);
   const struct tide_image *image = &merged->images[0];
   const struct tide_module *own = &image->modules[image->n_modules - 1];
@@ -330,7 +330,7 @@ static void expect_row(const struct tide_image *image, size_t snapshot, uint64_t
 static void snapshots_are_aligned(void **state)
 {
   struct tide_capture *a = timed(50, 1000, 3000), *b = timed(7000, 1000, 2000);
-  const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+  const struct tide_merge_input parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
   struct tide_capture *merged = merge(parts, 2);
   const struct tide_image *image = &merged->images[0];
   assert_int_equal(image->n_snapshots, 5);
@@ -374,7 +374,7 @@ static void estimates_stay_estimates(void **state)
                {0, 0, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct tide_capture *a = sampled(cases[i].a, 3), *b = sampled(cases[i].b, 4);
-    const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+    const struct tide_merge_input parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
     struct tide_capture *merged = merge(parts, 2);
     const struct tide_image *image = &merged->images[0];
     assert_int_equal(image->sampled_every_bytes, cases[i].of_sum);
@@ -408,7 +408,7 @@ static void resizes_add_up(void **state)
 {
   for (int both = 0; both < 2; both++) {
     struct tide_capture *a = resizing(true), *b = resizing(both);
-    const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+    const struct tide_merge_input parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
     struct tide_capture *merged = merge(parts, 2);
     const struct tide_image *image = &merged->images[0];
     assert_int_equal(image->has_resized_bytes, both);
@@ -433,7 +433,7 @@ static void a_part_without_times(void **state)
 {
   struct tide_capture *a = timed(50, 1000, 3000), *b = tide_indexer_capture();
   b->images[INDEXER_IMAGE].n_ticks = 0;
-  const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+  const struct tide_merge_input parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
   struct tide_capture *merged = merge(parts, 2);
   const struct tide_image *image = &merged->images[0];
   assert_int_equal(image->n_ticks, 0);
@@ -462,7 +462,7 @@ static void stored_names_are_kept(void **state)
   struct tide_capture *a = indexer(0), *b = indexer(MOVED);
   store_name(&a->images[INDEXER_IMAGE], 0x1000, "first");
   store_name(&b->images[INDEXER_IMAGE], 0x2000, "second");
-  const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+  const struct tide_merge_input parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
   struct tide_capture *merged = merge(parts, 2);
   const struct tide_stored_names *names = &merged->images[0].names;
   const struct tide_stored_frame *frames;
@@ -503,7 +503,7 @@ static void commands_in_common(void **state)
     struct tide_capture *a = indexer(0), *b = indexer(0);
     set_command(&a->images[INDEXER_IMAGE], cases[i].a, cases[i].a_n);
     set_command(&b->images[INDEXER_IMAGE], cases[i].b, cases[i].b_n);
-    const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+    const struct tide_merge_input parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
     struct tide_capture *merged = merge(parts, 2);
     const struct tide_image *image = &merged->images[0];
     size_t n = i == 0 ? 4 : i == 4 ? 3 : strlen(cases[i].common);
@@ -544,7 +544,7 @@ static void what_a_part_lacks(void **state)
   free(other->exe);
   other->exe = tide_strdup(""); // then it goes with the only other program
   other->cmdline_len = 0;
-  const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+  const struct tide_merge_input parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
   struct tide_capture *merged = merge(parts, 2);
   const struct tide_image *image = &merged->images[0], *own = &a->images[INDEXER_IMAGE];
   assert_int_equal(merged->n_images, 1);
@@ -567,7 +567,7 @@ static void what_a_part_lacks(void **state)
   for (size_t i = 0; i < image->n_sites; i++)
     assert_int_equal(image->sites[i].peak_bytes + (int64_t)image->sites[i].n_temp, 0);
   // And once more: the tools are told once.
-  const struct tide_merge_part again[] = {{merged, 0}, {b, INDEXER_IMAGE}};
+  const struct tide_merge_input again[] = {{merged, 0}, {b, INDEXER_IMAGE}};
   struct tide_capture *sum = merge(again, 2);
   assert_string_equal(sum->images[0].origin, "sum of DHAT (heap), tidemark");
   tide_image_heap_sums(&sum->images[0], &whole);
@@ -613,14 +613,14 @@ static void made_up_addresses(void **state)
   static const char *const names[] = {"keep", "pass", "third", "keep"};
   struct tide_capture *a = named(names, 2, 100), *b = named(names + 1, 3, 20);
   struct tide_capture *c = named(names + 2, 1, 3);
-  const struct tide_merge_part parts[] = {{a, 0}, {b, 0}, {c, 0}};
+  const struct tide_merge_input parts[] = {{a, 0}, {b, 0}, {c, 0}};
   struct tide_capture *merged = merge(parts, 3);
   const struct tide_image *image = &merged->images[0];
   assert_int_equal(image->n_sites, 3);
   assert_int_equal(bytes_of(image, "keep"), 100 + 22);
   assert_int_equal(bytes_of(image, "pass"), 101 + 20);
   assert_int_equal(bytes_of(image, "third"), 21 + 3);
-  const struct tide_merge_part turned[] = {{c, 0}, {b, 0}, {a, 0}};
+  const struct tide_merge_input turned[] = {{c, 0}, {b, 0}, {a, 0}};
   struct tide_capture *other = merge(turned, 3);
   for (size_t i = 0; i < 3; i++)
     assert_int_equal(other->images[0].sites[i].b_alloc, image->sites[i].b_alloc);
@@ -635,7 +635,7 @@ static void made_up_addresses(void **state)
 static void refusals(void **state)
 {
   struct tide_capture *a = indexer(0), *b = indexer(0), *merged = NULL;
-  const struct tide_merge_part parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
+  const struct tide_merge_input parts[] = {{a, INDEXER_IMAGE}, {b, INDEXER_IMAGE}};
   struct tide_diag diag = {0};
   assert_int_equal(tide_merge(parts, 0, &merged, &diag), TIDE_ERR_EMPTY);
   b->arch = 2;

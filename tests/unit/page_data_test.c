@@ -366,7 +366,7 @@ static void merged_images_are_there_too(void **state)
   struct tide_capture *part = tide_indexer_capture(), *merged = NULL;
   tide_indexer_add_snapshots(part);
   struct tide_diag diag = {0};
-  const struct tide_merge_part parts[] = {{part, INDEXER_IMAGE}, {part, INDEXER_IMAGE}};
+  const struct tide_merge_input parts[] = {{part, INDEXER_IMAGE}, {part, INDEXER_IMAGE}};
   if (tide_merge(parts, 2, &merged, &diag))
     fail_msg("%s", diag.text);
   tide_capture_free(part);

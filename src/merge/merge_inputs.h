@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of one program on their way into one image. Private to src/merge.
+// The inputs of one program on their way into one image. Private to src/merge.
 #pragma once
 #include "base/err.h"
 #include "model/model.h"
 
 struct tide_merging {
-  const struct tide_image **parts; // in an order that does not depend on the user's
-  size_t n_parts;
+  const struct tide_image **inputs; // in an order that does not depend on the user's
+  size_t n_inputs;
   struct tide_image *image; // the result
-  uint32_t **nodes;         // per part and frame of it: the image's frame; owned
+  uint32_t **nodes;         // per input and frame of it: the image's frame; owned
 };
 
-// A time of a part, since its start.
-static inline uint64_t tide_merge_time(const struct tide_image *part, uint64_t time_ns)
+// A time of an input, since its start.
+static inline uint64_t tide_merge_time(const struct tide_image *input, uint64_t time_ns)
 {
-  return time_ns > part->start_ns ? time_ns - part->start_ns : 0;
+  return time_ns > input->start_ns ? time_ns - input->start_ns : 0;
 }
 
 // Modules, frames, threads, sites and stored names; fills nodes.
 enum tide_err tide_merge_stacks(struct tide_merging *merging, struct tide_diag *diag);
 
-// Refuses parts that share no measure, or that count different things.
+// Refuses inputs that share no measure, or that count different things.
 enum tide_err tide_merge_lacks_check(const struct tide_merging *merging, struct tide_diag *diag);
 // What the image lacks and where it is from.
 void tide_merge_lacks_set(struct tide_merging *merging);
