@@ -20,6 +20,3 @@ int tide_cmd_html(const struct tide_arguments *arguments);
 int tide_cmd_export(const struct tide_arguments *arguments);
 int tide_cmd_symbolize(const struct tide_arguments *arguments);
 int tide_cmd_view(const struct tide_arguments *arguments);
-
-// Says what went wrong and gives the exit status for it.
-int tide_cmd_failed(enum tide_err err, const struct tide_diag *diag);

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The command: parse, dispatch, exit.
-#include "base/alloc.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/hint_words.h"
 #include "cli/opening.h"
 #include "cli/terminal.h"
 
 #include <locale.h>
 #include <stdio.h>
-
-int tide_cmd_failed(enum tide_err err, const struct tide_diag *diag)
-{
-  TIDE_CLEANUP_FREE char *words = tide_cli_failure_words(err, diag);
-  tide_say("%s", words);
-  return err == TIDE_ERR_USAGE ? 2 : 1;
-}
 
 // Prints help for a verb (TIDE_VERBS_N: for all) and gives the exit status.
 static int print_help(enum tide_verb verb, FILE *stream)

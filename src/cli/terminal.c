@@ -97,6 +97,13 @@ void tide_say(const char *format, ...)
   tide_buf_done(&text);
 }
 
+int tide_cmd_failed(enum tide_err err, const struct tide_diag *diag)
+{
+  TIDE_CLEANUP_FREE char *words = tide_cli_failure_words(err, diag);
+  tide_say("%s", words);
+  return err == TIDE_ERR_USAGE ? 2 : 1;
+}
+
 // ---- progress ----
 //
 // A thread draws, since what takes long (unpacking debug info) does not come back to say so. It

@@ -18,6 +18,8 @@ struct tide_screen tide_terminal_screen(struct tide_sink *sink, FILE *stream,
 
 // One line on standard error, "tidemark: …".
 void tide_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// Says what went wrong and gives the exit status for it.
+int tide_cmd_failed(enum tide_err err, const struct tide_diag *diag);
 
 // ---- progress ----
 //
