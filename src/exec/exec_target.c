@@ -249,10 +249,12 @@ static void tell_door(struct tide_exec_target *target, uint32_t flags, uint32_t 
 }
 
 // A static program hands its environment on, and where nobody takes it through its own exec one of
-// musl's would not start with us in it. Where there is no musl its children may have us.
+// musl's would not start with us in it. Where there is no musl its children may have us, and so may
+// what valgrind's tools run: they are static and start nothing.
 static void spare_musl(struct tide_exec_target *target)
 {
   if (target->is_unfit && target->why == TIDE_WHY_STATIC && !target->is_seen_to &&
+      !tide_text_find(target->path, "/valgrind/") &&
       !tide_sys_failed(TIDE_SYS(SYS_faccessat, AT_FDCWD, TIDE_MUSL_LOADER, 0)))
     target->takes_us = false;
 }
@@ -289,14 +291,17 @@ void tide_exec_target_returned(struct tide_exec_target *target, uint32_t child)
 
 void tide_exec_target_say(const struct tide_exec_target *target)
 {
-  if (target->is_seen_to || target->why == TIDE_WHY_STATIC) // not for what it is itself
+  bool is_static = target->why == TIDE_WHY_STATIC;
+  if (target->is_seen_to || (is_static && supervisor_door[0])) // then the report says it
     return;
   if (tide_sys_confined && tide_boot_ready()) // nothing can be said
     tide_add_relaxed(&tide_store.children->n_lost, 1);
   char text[512];
   struct tide_line line = TIDE_LINE(text);
   tide_line_add(&line, "tidemark: this process is not recorded: ");
-  tide_line_add(&line, target->why == TIDE_WHY_TOO_LONG
+  tide_line_add(&line, is_static ? "it is static, and what it starts is not recorded either, "
+                                   "because musl's programs would not start: "
+                       : target->why == TIDE_WHY_TOO_LONG
                            ? "its arguments and environment leave no room for two variables: "
                            : "musl's loader or a sanitizer does not take the recorder: ");
   tide_line_add(&line, target->path[0] ? target->path : "a program given by its descriptor");

@@ -618,6 +618,10 @@ def how_musl_starts_whoever_starts_it(ground):
     for start in ([static], [plain, static]):
         done = ground.run(denied, ground.tidemark, "run", "-f", "-o", "x.tide", "--", *start, prog)
         expect(done.status == 6 and done.stdout == "ran\n", f"{start}: {done.stderr}")
+    # Nobody's report will tell it where there is only the preload.
+    done = ground.run(plain, static, prog, env=dict(ground.env, LD_PRELOAD=str(ground.library)))
+    expect(done.status == 6 and done.stdout == "ran\n", f"{done.status}: {done.stderr}")
+    expect("it is static, and what it starts is not recorded either" in done.stderr, done.stderr)
 
 
 @test
