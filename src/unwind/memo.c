@@ -293,6 +293,24 @@ static bool pack_outer_words(const struct tide_memo_table *memo, struct tide_mem
   return true;
 }
 
+// Stacks that differ in their innermost frames alone, as most of a program's do, then take a line
+// each, not four, and what is compared again and again is near.
+static void share_outer_words(struct tide_memo_table *memo, struct tide_memo_entry *m)
+{
+  const uint64_t *own = &memo->packed[m->outer];
+  uint64_t n = 1ull + m->n_outer, hash = n;
+  for (uint64_t i = 0; i < n; i++)
+    hash = tide_mix64(hash ^ own[i]);
+  uint16_t *alike = &memo->alike[hash >> 32 & memo->mask / 4];
+  const struct tide_memo_entry *other = &memo->entries[*alike];
+  if (other->n_outer == m->n_outer && !memcmp(&memo->packed[other->outer], own, n * sizeof *own)) {
+    m->outer = other->outer;
+    return;
+  }
+  *alike = m->number;
+  memo->n_packed += (uint32_t)n;
+}
+
 // The words next to the leaf. False: one is too far away.
 static bool pack_leaf_words(const struct tide_memo_table *memo, struct tide_memo_entry *m,
                             uint64_t n)
@@ -320,7 +338,7 @@ void tide_memo_file(struct tide_memo_table *memo, struct tide_memo_entry *m, uin
     return;
   memo->n_entries++;
   if (m->n_outer)
-    memo->n_packed += 1 + m->n_outer;
+    share_outer_words(memo, m);
 }
 
 static uint64_t lay(void *ret_array, uint64_t at, uint64_t bytes)
@@ -339,7 +357,8 @@ static uint64_t lay_out(struct tide_memo_table *memo, uint64_t at)
   at = lay(&memo->fps, at, n / 2 * sizeof *memo->fps);
   at = lay(&memo->words, at, TIDE_MEMO_WORDS * sizeof *memo->words);
   at = lay(&memo->behind, at, n / 2 * sizeof *memo->behind);
-  return lay(&memo->next, at, n * sizeof *memo->next);
+  at = lay(&memo->next, at, n * sizeof *memo->next);
+  return lay(&memo->alike, at, n / 4 * sizeof *memo->alike);
 }
 
 bool tide_memo_make(struct tide_memo_table *memo, uint32_t log2)
@@ -366,6 +385,7 @@ void tide_memo_empty(struct tide_memo_table *memo)
 {
   memset(memo->places, 0, (memo->mask + 1) * sizeof *memo->places);
   memset(memo->next, 0, (memo->mask + 1) * sizeof *memo->next);
+  memset(memo->alike, 0, (memo->mask + 1) / 4 * sizeof *memo->alike);
   memo->n_used = memo->n_branches = memo->n_packed = 0;
   memo->n_entries = 1;
   memo->origin = 0;

@@ -10,7 +10,7 @@
 //      outermost frame        addresses
 //     +---------------+          |
 //     | word 23       | \        |
-//     | ...           |  | outer words: apart, one entry's behind the other's
+//     | ...           |  | outer words: apart, and once for all entries that have the same
 //     | word 4        | /        |
 //     | word 3        | \        |
 //     | word 2        |  | leaf words: in the entry's own cache line
@@ -82,6 +82,7 @@ struct tide_memo_table {
   struct tide_word *words;         // of the entry that is being filed
   uint32_t *behind;                // an entry behind each branch, from 1 on
   uint16_t *next;                  // by history: the number of the entry that came then
+  uint16_t *alike;                 // by outer words: the number of an entry that has such
   uint64_t mask;                   // of a place, and of the history
   uint64_t origin;                 // an address far below all words; 0: nothing was filed yet
   uint32_t history, log2;

@@ -231,6 +231,37 @@ static void check_next(void)
   }
 }
 
+// Stacks that differ next to the leaf have their outer words once; one that differs there has its
+// own, and none is taken for another.
+static void check_shared(void)
+{
+  enum { N = 16, DEPTH = 20 };
+  struct tide_word words[MAX_DEPTH];
+  struct calls calls[N + 1];
+  uint32_t n_first = 0;
+  for (uint32_t i = 0; i <= N; i++) {
+    calls[i].n = DEPTH;
+    for (uint32_t k = 0; k < DEPTH; k++)
+      calls[i].value[k] = call_of(0, k == 0 ? 1 + i : 0);
+  }
+  calls[N].value[DEPTH - 1] = call_of(0, 1);
+  uint64_t pc = call_of(1, 1);
+  for (uint32_t i = 0; i <= N; i++) {
+    struct tide_memo_place place;
+    uint64_t sp = lay_out(&calls[i], pc, words);
+    CHECK(!tide_memo_search(&memo, pc, sp, 0, &place));
+    CHECK(file(words, DEPTH, pc, sp, 0, &calls[i], &place));
+    n_first = i ? n_first : memo.n_packed;
+    CHECK(memo.n_packed == (i < N ? 1 : 2) * n_first);
+  }
+  CHECK(n_first > DEPTH - TIDE_MEMO_LEAF_WORDS);
+  for (uint32_t i = 0; i <= N; i++) {
+    const struct tide_memo_entry *m = find(pc, lay_out(&calls[i], pc, words), 0);
+    CHECK(m && m->token == &calls[i]);
+  }
+  tide_memo_empty(&memo);
+}
+
 static void check_refusals(void)
 {
   struct tide_memo_place place = {0};
@@ -274,6 +305,7 @@ int main(void)
     check_families();
     check_each_part();
     check_next();
+    check_shared();
     check_refusals();
   } while (grows());
   CHECK(memo.log2 == TIDE_MEMO_LAST_LOG2);
