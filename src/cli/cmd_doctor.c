@@ -160,6 +160,16 @@ static void add_control_flow(struct finding *f, const struct tide_prospect *pros
                          pads ? pads : "", pads && returns ? " and " : "", returns ? returns : ""));
 }
 
+static void add_doubt(struct finding *f, const struct tide_prospect *prospect)
+{
+  if (prospect->is_untold)
+    add_row(f, "in doubt",
+            tide_strdup("a Rust program whose file does not tell whether it has an allocator of "
+                        "its own, of which nothing would be seen; if it has memory that such a one "
+                        "may be in, the recording will not be called complete. A build with its "
+                        "symbols and debug info tells"));
+}
+
 static void add_program_rows(struct finding *f, const struct tide_prospect *prospect)
 {
   const struct tide_loaded *program = &prospect->objects.all[0];
@@ -178,6 +188,7 @@ static void add_program_rows(struct finding *f, const struct tide_prospect *pros
                                          : "no unwind tables: stacks by frame pointers, which may "
                                            "end early"));
   add_control_flow(f, prospect);
+  add_doubt(f, prospect);
 }
 
 static void add_cost(struct finding *f)

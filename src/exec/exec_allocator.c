@@ -45,14 +45,25 @@ static void judge_name(const char *name, struct verdict *verdict)
   judge_rust(name, verdict);
 }
 
+// What it would call without is there or not: a weak one tells nothing.
+static void judge_call(const char *name, struct verdict *verdict)
+{
+#define CALL(symbol, of) verdict->has_sign |= tide_allocator_sign_is(name, symbol);
+  TIDE_ALLOCATOR_CALLS(CALL)
+#undef CALL
+}
+
 static void look_for_signs(const Elf64_Sym *symbols, uint64_t n, const char *names,
                            uint64_t n_names, struct verdict *verdict)
 {
   for (uint64_t i = 0; i < n; i++) {
     const Elf64_Sym *s = &symbols[i];
-    if (s->st_shndx == SHN_UNDEF || ELF64_ST_BIND(s->st_info) == STB_LOCAL || s->st_name >= n_names)
+    if (ELF64_ST_BIND(s->st_info) == STB_LOCAL || s->st_name >= n_names)
       continue;
-    judge_name(names + s->st_name, verdict);
+    if (s->st_shndx != SHN_UNDEF)
+      judge_name(names + s->st_name, verdict);
+    else if (ELF64_ST_BIND(s->st_info) == STB_GLOBAL)
+      judge_call(names + s->st_name, verdict);
   }
 }
 
@@ -98,7 +109,7 @@ static void judge_table(long fd, const Elf64_Shdr *table, const Elf64_Shdr *name
 // The full table has all that the dynamic one has.
 bool tide_exec_allocator_inside(long fd, const Elf64_Ehdr *elf)
 {
-  Elf64_Shdr sections[MAX_SECTIONS];
+  Elf64_Shdr sections[MAX_SECTIONS] = {0};
   struct verdict verdict = {0};
   const Elf64_Shdr *best = NULL;
   long n = (long)(elf->e_shnum * sizeof *sections);

@@ -95,6 +95,12 @@ static const struct {
                            "build that allocator otherwise: without -pg or other code at the "
                            "beginning of functions, with -fpatchable-function-entry=8; or use "
                            "libc's for the recording"},
+    [TIDE_WHY_UNTOLD] =
+        {"allocator not told",
+         "is a Rust program whose file does not tell whether it has an allocator of "
+         "its own, of which nothing would be seen, and it %s",
+         "record a build with its symbols and debug info, which tell (strip = "
+         "\"none\", debug = \"line-tables-only\")"},
 };
 
 // Allocators that profile themselves, and what of theirs tidemark reads.
@@ -133,6 +139,7 @@ static char *fill_in_detail(const char *text, enum tide_why why, const char *det
                      : why == TIDE_WHY_PAGES_ONLY   ? "a build of it with symbols"
                      : why == TIDE_WHY_INLINED      ? "an unknown amount"
                      : why == TIDE_WHY_UNHOOKED     ? "of which nothing is known"
+                     : why == TIDE_WHY_UNTOLD       ? "may have memory of its own"
                                                     : "an allocator of its own";
   if (!gap)
     return tide_strdup(text);
@@ -182,5 +189,5 @@ bool tide_why_is_partial(enum tide_why why)
 {
   return why == TIDE_WHY_OWN_ALLOCATOR || why == TIDE_WHY_UNSEEN_MEMORY ||
          why == TIDE_WHY_LOADED_LATER || why == TIDE_WHY_PAGES_ONLY || why == TIDE_WHY_INLINED ||
-         why == TIDE_WHY_UNHOOKED;
+         why == TIDE_WHY_UNHOOKED || why == TIDE_WHY_UNTOLD;
 }

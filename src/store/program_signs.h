@@ -29,6 +29,27 @@
   X("sn_rust_alloc*", "snmalloc")                                                                  \
   X("rpmalloc", "rpmalloc")
 
+// Functions that a program calls by names which only such allocators have, and which the preloaded
+// library does not: of a library that it needs.
+#define TIDE_ALLOCATOR_CALLS(X)                                                                    \
+  X("mi_malloc*", "mimalloc")                                                                      \
+  X("mi_calloc*", "mimalloc")                                                                      \
+  X("mi_zalloc*", "mimalloc")                                                                      \
+  X("mi_new*", "mimalloc")                                                                         \
+  X("mi_realloc*", "mimalloc")                                                                     \
+  X("tc_malloc*", "tcmalloc")                                                                      \
+  X("tc_calloc", "tcmalloc")                                                                       \
+  X("tc_realloc", "tcmalloc")                                                                      \
+  X("sn_malloc*", "snmalloc")                                                                      \
+  X("sn_calloc", "snmalloc")                                                                       \
+  X("sn_rust_*", "snmalloc")                                                                       \
+  X("rpmalloc", "rpmalloc")                                                                        \
+  X("rpcalloc", "rpmalloc")                                                                        \
+  X("je_malloc*", "jemalloc")                                                                      \
+  X("je_calloc", "jemalloc")                                                                       \
+  X("je_realloc", "jemalloc")                                                                      \
+  X("_rjem_*", "jemalloc")
+
 // Runtimes that check every block themselves: they have a malloc, too, and are left alone.
 #define TIDE_SANITIZER_SIGNS(X)                                                                    \
   X("__asan_init", "AddressSanitizer")                                                             \

@@ -10,8 +10,10 @@
 #include "model/pack.h"
 #include "model/residence_table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // Below this a program's libraries and the loader weigh more than what it allocates.
 #define MUCH_BYTES (INT64_C(64) << 20)
@@ -23,7 +25,10 @@ struct program {
   char *detail;
   char *advice; // what would tell more of it; NULL: not asked yet
   enum { SHIMS_UNKNOWN, SHIMS_CALLED, SHIMS_INLINED } shims; // of a Rust program
-  char pages[TIDE_UNITS_MAX];                                // that it mapped, in words
+  bool is_rust_read;
+  struct tide_target_rust rust;
+  char pages[TIDE_UNITS_MAX]; // that it mapped, in words
+  char own[64];               // which memory of its own it may have, in words
 };
 
 struct tide_own_allocators {
@@ -148,21 +153,97 @@ static bool has_blocks_of(const struct tide_image *image, uint32_t family)
   return false;
 }
 
+// ---- Rust ----
+
+enum {
+  FEW_PAGES = 8, // those of a handler's stack, of which every thread of Rust's has one
+  STATIC_BYTES = 64 << 10,
+};
+#define GAP_BYTES (INT64_C(4) << 20)
+
+// Has it mapped more at a time than a handler's stack? In a static program the stacks of threads
+// are mapped by the same function: as many as were alive together, at least. From a pack sites are
+// not to be had.
+static bool has_mapped(const struct program *program, const struct tide_image *image)
+{
+  uint64_t few = (uint64_t)FEW_PAGES * (uint64_t)sysconf(_SC_PAGESIZE), n = 0;
+  bool is_static = program->is_unfit && program->why == TIDE_WHY_STATIC;
+  uint64_t n_stacks = is_static && image->max_live_threads ? image->max_live_threads - 1 : 0;
+  if (image->pack)
+    return image->page_peak_bytes >= GAP_BYTES;
+  for (size_t i = 0; i < image->n_sites; i++) {
+    const struct tide_site *site = &image->sites[i];
+    uint32_t root = site->stack;
+    while (root && image->frames[root].parent)
+      root = image->frames[root].parent;
+    if (image->frames[root].flags & TIDE_FRAME_PAGES && site->n_alloc &&
+        site->b_alloc / site->n_alloc >= few)
+      n += site->n_alloc;
+  }
+  return n > n_stacks;
+}
+
+// An allocator has its memory from somewhere. True: this one's may have it from elsewhere than
+// libc's malloc, and program->own says from where. (From malloc it would be on record.)
+static bool has_memory_of_its_own(struct program *program, const struct tide_image *image,
+                                  int64_t anonymous)
+{
+  char much[TIDE_UNITS_MAX];
+  struct tide_style plain = {0};
+  if (image->by_fork) // what it inherited is its parent's, who is judged, too
+    return false;
+  if (has_mapped(program, image))
+    snprintf(program->own, sizeof program->own, "mapped %s of pages by itself",
+             tide_units_bytes(much, tide_exact(image->page_peak_bytes), plain));
+  else if (image->lacks & TIDE_LACK_BEFORE)
+    snprintf(program->own, sizeof program->own, "may have mapped memory before it was attached to");
+  else if (program->rust.static_bytes >= STATIC_BYTES)
+    snprintf(program->own, sizeof program->own, "has %s of static memory",
+             tide_units_bytes(much, tide_exact((int64_t)program->rust.static_bytes), plain));
+  else if (anonymous >= GAP_BYTES && image->peak_bytes + image->page_peak_bytes < anonymous / 2 &&
+           !is_kept_by_malloc(image, anonymous))
+    snprintf(program->own, sizeof program->own, "has memory that was not seen");
+  else
+    return false;
+  return true;
+}
+
+static struct program *rust_program_of(struct tide_own_allocators *allocators, const char *exe)
+{
+  struct program *program = program_of(allocators, exe);
+  if (!program->is_rust_read)
+    program->rust = tide_target_rust(exe);
+  program->is_rust_read = true;
+  return program;
+}
+
+// Its file does not say whose allocator it has: nobody can call it complete if it has memory that
+// one of its own may be in.
+static bool is_perhaps_rusts(struct tide_own_allocators *allocators, const struct tide_image *image,
+                             int64_t anonymous, struct tide_unrecorded *row)
+{
+  struct program *program = rust_program_of(allocators, image->exe);
+  row->why = TIDE_WHY_UNTOLD;
+  row->detail = program->own;
+  return program->rust.kind == TIDE_RUST_UNTOLD && has_memory_of_its_own(program, image, anonymous);
+}
+
 // Of a Rust program's own allocator the agent sees what the compiler has left as calls. Where it
 // saw no block of it, all were another's that it hands on, and that one's functions are hooked,
-// too; unless it is known to have no other.
+// too; unless it is known to have no other, or has memory that those not seen may be in.
 static bool is_part_of_rust(struct tide_own_allocators *allocators, const struct tide_image *image,
-                            struct tide_unrecorded *row)
+                            int64_t anonymous, struct tide_unrecorded *row)
 {
-  struct program *program = program_of(allocators, image->exe);
-  if (!program->is_unfit || strcmp(program->detail, TIDE_RUST_OWN) != 0)
-    return false;
+  struct program *program = rust_program_of(allocators, image->exe);
+  if (program->rust.kind != TIDE_RUST_OF_ITS_OWN)
+    return is_perhaps_rusts(allocators, image, anonymous, row);
   tide_units_bytes(program->pages, tide_exact(image->page_peak_bytes), (struct tide_style){0});
   row->why = TIDE_WHY_INLINED;
   row->detail = program->pages;
   if (program->shims == SHIMS_UNKNOWN)
     program->shims = tide_rust_shims_are_called(image->exe, NULL) ? SHIMS_CALLED : SHIMS_INLINED;
-  bool is_used = has_blocks_of(image, TIDE_FAMILY_RUST) || !tide_target_uses_libc(image->exe);
+  bool is_used = has_blocks_of(image, TIDE_FAMILY_RUST) || !program->rust.uses_libc ||
+                 has_memory_of_its_own(program, image, anonymous);
   return is_used && program->shims == SHIMS_INLINED;
 }
 
@@ -235,7 +316,7 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
   if (image->by_agent)
     return is_unhooked(image, row) || is_missed_later(image, row) ||
            is_pages_alone(allocators, image, row) || is_part_of_go(allocators, image, row) ||
-           is_part_of_rust(allocators, image, row) ||
+           is_part_of_rust(allocators, image, (int64_t)max_anonymous_bytes, row) ||
            is_elsewhere(image, (int64_t)max_anonymous_bytes, row);
   int64_t anonymous = (int64_t)max_anonymous_bytes, heap = image->peak_bytes;
   bool is_first = image->allocator && strcmp(image->allocator, image->exe) == 0;
@@ -248,7 +329,7 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
               : NULL;
   if (matters && (is_first || row->detail))
     return true;
-  if (is_beside(allocators, image, row))
+  if (is_beside(allocators, image, row) || is_perhaps_rusts(allocators, image, anonymous, row))
     return true;
   return is_elsewhere(image, anonymous, row);
 }

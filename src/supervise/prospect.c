@@ -66,6 +66,7 @@ static void judge_objects(struct tide_outside *outside, const char *file, const 
   tide_plan_unhooked(&p->plan, p->unhooked, sizeof p->unhooked);
   tide_plan_refused(&p->plan, p->refused, sizeof p->refused);
   p->is_inlined = is_inlined(file, debug_dirs);
+  p->is_untold = tide_target_rust(file).kind == TIDE_RUST_UNTOLD;
   read_marks(p);
 }
 

@@ -13,6 +13,7 @@ struct tide_prospect {
   char unhooked[512];              // of an allocator none of whose functions can be (plan.h); ""
   char refused[512];               // all functions that cannot be; ""
   bool is_inlined; // a Rust allocator of its own, whose functions may not be called (rust_shims.h)
+  bool is_untold;  // a Rust program whose file does not say whose allocator it has
   // What its compiler has marked it for, by name; NULL: not. And of a process: is it on?
   const char *pads, *returns;
   bool has_shadow_stack;

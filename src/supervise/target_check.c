@@ -39,13 +39,15 @@ struct target_elf {
   char allocator[64]; // the allocator it carries, named if known (of a static program only then);
                       // "" when it uses libc's
   char sanitizer[64]; // "AddressSanitizer" and the like; "" when there is none
+  uint64_t static_bytes; // that it has without asking for them: .bss
   struct {
-    bool compiled;   // some of it by rustc
     bool shims;      // __rust_alloc and the like: of the program's own allocator, or jumps to
+    bool dealloc;    // __rust_dealloc: no jump to free, which would have become a part of others
     bool library;    // that of the standard library, __rdl_alloc, which is libc's
     bool separately; // not optimized as a whole: then the latter has a symbol where it is used
     bool own;        // __rg_alloc: the own one, by an older compiler
     bool memalign;   // it calls or has posix_memalign, as the standard library's does
+    enum tide_rust_kind kind;
   } rust;
 };
 
@@ -70,17 +72,12 @@ static const struct {
 #undef ROW
 };
 
-// Functions that a program calls by names which only such allocators have, and which the preloaded
-// library does not: of a library that it needs.
 static const struct {
   const char *symbol, *name;
 } CALLED[] = {
-    {"mi_malloc*", "mimalloc"}, {"mi_calloc*", "mimalloc"},  {"mi_zalloc*", "mimalloc"},
-    {"mi_new*", "mimalloc"},    {"mi_realloc*", "mimalloc"}, {"tc_malloc*", "tcmalloc"},
-    {"tc_calloc", "tcmalloc"},  {"tc_realloc", "tcmalloc"},  {"sn_malloc*", "snmalloc"},
-    {"sn_calloc", "snmalloc"},  {"sn_rust_*", "snmalloc"},   {"rpmalloc", "rpmalloc"},
-    {"rpcalloc", "rpmalloc"},   {"je_malloc*", "jemalloc"},  {"je_calloc", "jemalloc"},
-    {"je_realloc", "jemalloc"}, {"_rjem_*", "jemalloc"},
+#define ROW(symbol, name) {symbol, name},
+    TIDE_ALLOCATOR_CALLS(ROW)
+#undef ROW
 };
 
 static const struct {
@@ -136,6 +133,7 @@ static void judge_rust_symbol(const char *name, bool is_defined, struct target_e
     return;
   name = tide_rust_plain_name(name, plain);
   elf->rust.shims |= !strcmp(name, "__rust_alloc") || !strcmp(name, "__rust_realloc");
+  elf->rust.dealloc |= !strcmp(name, "__rust_dealloc");
   elf->rust.library |= !strcmp(name, "__rdl_alloc");
   elf->rust.own |= !strcmp(name, "__rg_alloc");
   elf->rust.separately |= !strncmp(name, "__rust_no_alloc_shim_is_unstable", 32);
@@ -218,17 +216,38 @@ static bool has_text(const struct file *file, const Elf64_Shdr *section, const c
   return bytes && memmem(bytes, section->sh_size, text, strlen(text));
 }
 
+struct texts {
+  const Elf64_Shdr *rodata, *comment, *debug; // NULL: it has none
+};
+
 // A Rust program has an allocator of its own where it has not the standard library's. Optimized as
-// a whole it may have that one inlined: there posix_memalign tells.
-static bool has_own_rust(const struct file *file, const Elf64_Shdr *rodata,
-                         const Elf64_Shdr *comment, struct target_elf *elf)
+// a whole it may have either inlined. Then the names of what was inlined tell, in the debug info
+// that the standard library comes with, or that posix_memalign is missing; and without symbols
+// nothing does.
+static enum tide_rust_kind rust_kind(const struct file *file, const struct texts *in,
+                                     bool knows_symbols, const struct target_elf *elf)
 {
-  elf->rust.compiled = has_text(file, comment, "rustc version");
+  bool compiled = elf->rust.shims || has_text(file, in->comment, "rustc version") ||
+                  (!in->comment && has_text(file, in->rodata, "/rustc/"));
   if (elf->rust.own || (elf->rust.shims && elf->rust.separately))
-    return !elf->rust.library;
-  if (elf->rust.memalign || elf->rust.library || (!elf->rust.compiled && !elf->rust.shims))
-    return false;
-  return has_text(file, rodata, "memory allocation of ");
+    return elf->rust.library ? TIDE_RUST_OF_LIBRARY : TIDE_RUST_OF_ITS_OWN;
+  if (!compiled || !has_text(file, in->rodata, "memory allocation of "))
+    return TIDE_RUST_NONE;
+  if (elf->rust.library || has_text(file, in->debug, "__rdl_alloc"))
+    return TIDE_RUST_OF_LIBRARY;
+  if (elf->rust.dealloc || (knows_symbols && !elf->rust.memalign))
+    return TIDE_RUST_OF_ITS_OWN;
+  return TIDE_RUST_UNTOLD;
+}
+
+static void note_text(const char *name, const Elf64_Shdr *section, struct texts *texts)
+{
+  if (!strcmp(name, ".rodata"))
+    texts->rodata = section;
+  if (!strcmp(name, ".comment"))
+    texts->comment = section;
+  if (!strcmp(name, ".debug_str"))
+    texts->debug = section;
 }
 
 static void read_sections(const struct file *file, const Elf64_Ehdr *head, struct target_elf *elf)
@@ -238,7 +257,8 @@ static void read_sections(const struct file *file, const Elf64_Ehdr *head, struc
   if (!sections || head->e_shentsize != sizeof *sections || head->e_shoff % 8 ||
       head->e_shstrndx >= head->e_shnum)
     return;
-  const Elf64_Shdr *names = &sections[head->e_shstrndx], *rodata = NULL, *comment = NULL;
+  const Elf64_Shdr *names = &sections[head->e_shstrndx];
+  struct texts texts = {0};
   const char *name_text = bytes_at(file, names->sh_offset, names->sh_size);
   bool defines_malloc = false, has_symbols = false;
   for (unsigned i = 0; i < head->e_shnum; i++) {
@@ -250,17 +270,19 @@ static void read_sections(const struct file *file, const Elf64_Ehdr *head, struc
       judge_needed(file, s, strings, elf);
     has_symbols |= s->sh_type == SHT_SYMTAB;
     const char *name = name_text ? string_at(name_text, names->sh_size, s->sh_name) : NULL;
-    if (name && s->sh_type == SHT_PROGBITS && !strcmp(name, ".rodata"))
-      rodata = s;
-    if (name && s->sh_type == SHT_PROGBITS && !strcmp(name, ".comment"))
-      comment = s;
+    if (name && s->sh_type == SHT_PROGBITS)
+      note_text(name, s, &texts);
+    if (s->sh_type == SHT_NOBITS && !(s->sh_flags & SHF_TLS))
+      elf->static_bytes += s->sh_size;
     if (name && !strcmp(name, ".go.buildinfo"))
       snprintf(elf->allocator, sizeof elf->allocator, "%s", "Go's runtime");
   }
-  if ((!has_symbols || defines_malloc) && !elf->allocator[0] && rodata)
-    judge_messages(file, rodata, elf);
-  bool knows_symbols = has_symbols || elf->loader[0];
-  if (!elf->allocator[0] && knows_symbols && has_own_rust(file, rodata, comment, elf))
+  if ((!has_symbols || defines_malloc) && !elf->allocator[0] && texts.rodata)
+    judge_messages(file, texts.rodata, elf);
+  bool is_anybodys = defines_malloc && elf->loader[0]; // of a program in C++, with parts in Rust
+  if (!elf->allocator[0] && !is_anybodys)
+    elf->rust.kind = rust_kind(file, &texts, has_symbols || elf->loader[0], elf);
+  if (elf->rust.kind == TIDE_RUST_OF_ITS_OWN)
     snprintf(elf->allocator, sizeof elf->allocator, "%s", TIDE_RUST_OWN);
   if (defines_malloc && !elf->allocator[0] && elf->loader[0]) // a static one has libc's
     snprintf(elf->allocator, sizeof elf->allocator, "an allocator of its own");
@@ -412,11 +434,11 @@ bool tide_target_judge(const char *path, enum tide_why *ret_why, char **ret_deta
   return true;
 }
 
-bool tide_target_uses_libc(const char *path)
+struct tide_target_rust tide_target_rust(const char *path)
 {
   struct target_elf elf;
   read_target_elf(path, &elf);
-  return elf.rust.memalign;
+  return (struct tide_target_rust){elf.rust.kind, elf.rust.memalign, elf.static_bytes};
 }
 
 bool tide_target_musl_is_here(void)

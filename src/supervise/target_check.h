@@ -21,8 +21,19 @@ struct tide_target {
 // Judges a program by its file. True: unfit; *ret_detail is the caller's to free.
 bool tide_target_judge(const char *path, enum tide_why *ret_why, char **ret_detail);
 
-// Of a Rust program: does it call libc's allocator, as the standard library's does?
-bool tide_target_uses_libc(const char *path);
+// Whose allocator a Rust program has.
+enum tide_rust_kind {
+  TIDE_RUST_NONE,       // it is no Rust program, or none with blocks
+  TIDE_RUST_OF_LIBRARY, // the standard library's, which is libc's
+  TIDE_RUST_OF_ITS_OWN, // a #[global_allocator]
+  TIDE_RUST_UNTOLD,     // one of the two: optimized as a whole, or without symbols
+};
+struct tide_target_rust {
+  enum tide_rust_kind kind;
+  bool uses_libc;        // it calls libc's allocator, as the standard library's does
+  uint64_t static_bytes; // that it has without mapping them
+};
+struct tide_target_rust tide_target_rust(const char *path);
 
 // Has this machine programs that do not start with a library of glibc's preloaded? A static program
 // that is not recorded hands its environment on to them.

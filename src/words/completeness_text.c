@@ -46,14 +46,16 @@ char *tide_roll_reason(const struct tide_unrecorded *row, struct tide_style styl
     tide_buf_printf(&out, "; %s%s RSS", row->n_processes > 1 ? "up to " : "",
                     tide_units_bytes(rss, tide_exact((int64_t)row->max_rss_bytes), style));
   if (tide_why_is_partial(row->why))
-    tide_buf_printf(
-        &out, ", %s%s%s %s recorded", row->why == TIDE_WHY_PAGES_ONLY ? "" : "of which ",
-        tide_units_bytes(heap, tide_exact((int64_t)row->recorded_bytes), style),
-        row->why == TIDE_WHY_PAGES_ONLY                                 ? " of pages"
-        : row->why == TIDE_WHY_UNSEEN_MEMORY                            ? ""
-        : row->why == TIDE_WHY_INLINED || row->why == TIDE_WHY_UNHOOKED ? " in blocks"
-                                                                        : " on libc's heap",
-        row->recorded_bytes == 1 ? "was" : "were");
+    tide_buf_printf(&out, ", %s%s%s %s recorded",
+                    row->why == TIDE_WHY_PAGES_ONLY ? "" : "of which ",
+                    tide_units_bytes(heap, tide_exact((int64_t)row->recorded_bytes), style),
+                    row->why == TIDE_WHY_PAGES_ONLY      ? " of pages"
+                    : row->why == TIDE_WHY_UNSEEN_MEMORY ? ""
+                    : row->why == TIDE_WHY_INLINED || row->why == TIDE_WHY_UNHOOKED ||
+                            row->why == TIDE_WHY_UNTOLD
+                        ? " in blocks"
+                        : " on libc's heap",
+                    row->recorded_bytes == 1 ? "was" : "were");
   char *text = tide_strdup(tide_buf_cstr(&out));
   tide_buf_done(&out);
   return text;

@@ -652,6 +652,50 @@ int main(int argc, char **argv)
 
 
 @test
+def how_a_child_and_a_library_by_name(ground):
+    """One that calls an allocator by its own names is recorded whoever starts it; where a library
+    of its calls it, nobody says complete."""
+    for name, stem in (("mi_malloc", "libmimalloc.so.2"),
+                       ("tc_malloc", "libtcmalloc_minimal.so.4")):
+        library = sorted(pathlib.Path("/usr/lib").glob(f"*/{stem}"))
+        if not library:
+            raise record.Skip(f"no {stem} here")
+        source = """
+#include <stddef.h>
+void *TAKE(size_t);
+int main(void)
+{
+  for (int i = 0; i < 100; i++) if (!TAKE(100)) return 1;
+  return 6;
+}
+"""
+        (ground.scratch / "direct.c").write_text(source.replace("TAKE", name))
+        (ground.scratch / "through.c").write_text(source.replace("TAKE", "take"))
+        (ground.scratch / "between.c").write_text(
+            f"void *{name}(unsigned long); void *take(unsigned long n) {{ return {name}(n); }}")
+        for command in (("direct.c", "-o", "direct"),
+                        ("-shared", "-fPIC", "between.c", "-o", "libbetween.so"),
+                        ("through.c", "-o", "through", "./libbetween.so")):
+            done = ground.run("gcc", "-O1", *command, library[0])
+            expect(done.status == 0, done.stderr)
+        for start in (["./direct"], ["sh", "-c", "./direct; exit 6"], ["env", "./direct"]):
+            done = ground.record("-f", "-o", "x.tide", "--", *start)
+            expect(done.status == 6 and "complete: every event" in done.stderr,
+                   f"{name}, {start}: {done.stderr}")
+            found = [image for image in ground.report("x.tide")["images"]
+                     if image["program"] == "direct"]
+            expect(len(found) == 1 and found[0]["allocations"] >= 100, f"{name}, {start}: {found}")
+        for start in (["./through"], ["sh", "-c", "./through; exit 6"]):
+            done = ground.record("-f", "-o", "x.tide", "--", *start)
+            said = " ".join(done.stderr.split())
+            found = [image for image in ground.report("x.tide")["images"]
+                     if image["program"] == "through"]
+            seen = found and found[0]["allocations"] >= 100
+            expect(done.status == 6 and (seen or " complete: every event" not in said),
+                   f"{name}, {start}: {said}")
+
+
+@test
 def how_an_allocator_of_its_own(ground):
     """A program that brings a malloc which nothing names: not libc's, then."""
     prog = ground.build("prog", """
