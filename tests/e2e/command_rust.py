@@ -227,7 +227,15 @@ def rust_threads_untold(ground):
     source, prog = ground.scratch / "prog.rs", ground.scratch / "prog"
     source.write_text("""
 fn main() {
-    let one = |i: usize| std::thread::spawn(move || vec![1u8; 1000 + i].len());
+    let meet = std::sync::Arc::new(std::sync::Barrier::new(3)); // all of them live together
+    let one = |i: usize| {
+        let meet = meet.clone();
+        std::thread::spawn(move || {
+            let block = vec![1u8; 1000 + i];
+            meet.wait();
+            block.len()
+        })
+    };
     let all: Vec<_> = (0..3).map(one).collect();
     let sum: usize = all.into_iter().map(|one| one.join().unwrap()).sum();
     std::process::exit(if sum == 3003 { 6 } else { 1 });
