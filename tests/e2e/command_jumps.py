@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads that leave a hook otherwise than by returning from it: they jump, or they are cancelled.
 What they do afterwards is recorded, and the process can be let go."""
+import signal
+import time
+
 from command_attach import Target, attach, let_go
-from ground import expect, test
+from ground import expect, finish, test
 
 # An allocator with sizes that have a meaning: 12345 jumps away, 54321 waits to be cancelled.
 ALLOCATOR = """
@@ -106,3 +109,112 @@ def jumps_out_of_a_program(ground):
 @test
 def jumps_out_of_a_library(ground):
     check(ground, True)
+
+
+# Each thread is in a handler that came in the middle of malloc: on a stack above its own (in that
+# of the main thread), or below it (static memory), with little or much on it.
+HANDLERS = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+enum { THREADS = 8, ROOM = 1 << 19, MUCH = 1 << 18 };
+static _Alignas(64) char pool[16 << 20], below[THREADS / 2][ROOM];
+static size_t used;
+static sem_t inside, gate, start, outside;
+static __thread int much;
+static void wait_for(sem_t *sem) { while (sem_wait(sem) && errno == EINTR) ; }
+#define EXPORT __attribute__((noipa, optimize("O0")))
+static void *carve(size_t n)
+{
+  if (n == 24680) raise(SIGUSR1);
+  char *p = pool + __atomic_fetch_add(&used, (n + 127) / 64 * 64, __ATOMIC_SEQ_CST);
+  return p + 64;
+}
+EXPORT void *malloc(size_t n) { return carve(n); }
+EXPORT void *calloc(size_t n, size_t each) { return carve(n * each); }
+EXPORT void *realloc(void *old, size_t n) { return old ? old : carve(n); }
+EXPORT void free(void *p) { __asm__ volatile("" ::"r"(p)); }
+__attribute__((noipa)) static char *block(size_t n) { return malloc(n); }
+__attribute__((noipa)) static void pass(void) { sem_post(&inside); wait_for(&gate); }
+__attribute__((noipa)) static void pass_with_much(void)
+{
+  volatile char bytes[MUCH];
+  memset((char *)bytes, 1, MUCH);
+  pass();
+  if (bytes[MUCH - 1] != 1) _exit(3);
+}
+static void handle(int signal)
+{
+  (void)signal;
+  if (much) pass_with_much(); else pass();
+}
+static void *rest(void *stack)
+{
+  stack_t own = {.ss_sp = stack, .ss_size = ROOM};
+  sigaltstack(&own, NULL);
+  much = (long)stack / ROOM % 2;
+  for (;;) {
+    wait_for(&start);
+    char *p = block(24680);
+    p[0] = 1;
+    if (!p[0]) _exit(4);
+    free(p);
+    sem_post(&outside);
+  }
+  return NULL;
+}
+int main(void)
+{
+  char above[THREADS / 2][ROOM], c;
+  pthread_t t;
+  struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
+  sigaction(SIGUSR1, &action, NULL);
+  for (int i = 0; i < THREADS; i++)
+    pthread_create(&t, NULL, rest, i % 2 ? above[i / 2] : below[i / 2]);
+  write(1, "ready\\n", 6);
+  while (read(0, &c, 1) == 1 && c != 'q') {
+    for (int i = 0; i < THREADS; i++) sem_post(c == 'h' ? &start : &gate);
+    for (int i = 0; i < THREADS; i++) wait_for(c == 'h' ? &inside : &outside);
+    write(1, "ok\\n", 3);
+  }
+  return 0;
+}
+"""
+
+
+def check_handlers(ground, *flags):
+    target = Target(ground, ground.build("prog", HANDLERS, "-pthread", *flags))
+    plain = target.code()
+    for _ in range(2):
+        child, _ = attach(ground, target.pid)
+        target.tell("h")
+        expect(target.code() != plain, "nothing is hooked")
+        child.send_signal(signal.SIGINT)
+        time.sleep(0.5)  # enough for it to try; it waits for longer than this
+        expect(child.poll() is None, "it did not wait for hooks at work")
+        expect(target.ours(), "what the hooks return to is gone")
+        target.tell("g")  # they return, through the agent
+        status, _, err = finish(child)
+        expect(status == 0, f"{status}: {err}")
+        expect(not target.ours(), f"left behind: {target.ours()}")
+        totals = ground.report("x.tide")["totals"]
+        expect(totals["allocations"] == 8, f"{totals}")
+        target.tell("h")
+        target.tell("g")
+    expect(target.end() == 0, "it did not end well")
+
+
+@test
+def handlers_within_hooks(ground):
+    """A handler on a stack of its own, wherever that lies, that came in the middle of a hook:
+    until it has returned nothing is unmapped."""
+    check_handlers(ground)
+
+
+@test
+def handlers_within_hooks_static(ground):
+    check_handlers(ground, "-static")
