@@ -255,22 +255,44 @@ struct tide_outside *tide_needed_outside(const struct tide_loaded_list *list)
   return outside;
 }
 
-char *tide_needed_libc(const struct tide_loaded_list *list)
+static bool is_of_number(char c)
+{
+  return (c >= '0' && c <= '9') || c == '.';
+}
+
+// "GNU C Library (…) … version 2.36." in a library's texts. The words alone may stand in anybody's,
+// as they do in ours.
+static char *glibc_version(const char *at, size_t n)
 {
   static const char BEFORE[] = "GNU C Library (", VERSION[] = "version ";
+  const char *end = at + n;
+  while ((at = memmem(at, (size_t)(end - at), BEFORE, sizeof BEFORE - 1))) {
+    at += sizeof BEFORE - 1;
+    size_t left = (size_t)(end - at);
+    const char *version = memmem(at, left < 200 ? left : 200, VERSION, sizeof VERSION - 1);
+    if (!version)
+      continue;
+    version += sizeof VERSION - 1;
+    size_t n_digits = 0;
+    while (version + n_digits < end && is_of_number(version[n_digits]))
+      n_digits++;
+    if (n_digits && version[n_digits - 1] == '.')
+      n_digits--;
+    if (n_digits)
+      return tide_sprintf("glibc %.*s", (int)n_digits, version);
+  }
+  return NULL;
+}
+
+char *tide_needed_libc(const struct tide_loaded_list *list)
+{
   for (size_t i = 0; i < list->n; i++) {
-    struct tide_section texts = tide_elf_section(list->all[i].elf->elf, "rodata");
     if (strstr(list->all[i].path, "/ld-musl"))
       return tide_strdup("musl");
-    const char *at = texts.data ? memmem(texts.data, texts.n, BEFORE, sizeof BEFORE - 1) : NULL;
-    size_t left = at ? texts.n - (size_t)(at - (const char *)texts.data) : 0;
-    const char *version =
-        at ? memmem(at, left < 200 ? left : 200, VERSION, sizeof VERSION - 1) : NULL;
-    if (version) {
-      version += sizeof VERSION - 1;
-      size_t n = strspn(version, "0123456789.");
-      return tide_sprintf("glibc %.*s", (int)(n && version[n - 1] == '.' ? n - 1 : n), version);
-    }
+    struct tide_section texts = tide_elf_section(list->all[i].elf->elf, "rodata");
+    char *libc = texts.data ? glibc_version((const char *)texts.data, texts.n) : NULL;
+    if (libc)
+      return libc;
   }
   return NULL;
 }

@@ -11,6 +11,8 @@ import sys
 
 ROW = re.compile(r"^TIDE_HOOK(?:_OWN)?\((\w+),\s+(\w+),\s+(\w+),\s+(\w+),"
                  r"\s+([\w *]+?),\s+\((.*?)\)\)$", re.M | re.S)
+# Of a symbol: its visibility, section and name. A hidden one is nobody's to bind to.
+DYNAMIC = re.compile(r"^ *\d+: \w+ +\w+ +\w+ +\w+ +(\w+) +(\w+) +([^@\s]+)", re.M)
 # What a role says of the result and of the first arguments; None: nothing.
 SIZE, BLOCK = "size_t", "void *"
 ROLES = {"ALLOC": (BLOCK, SIZE), "ALLOC_ALIGNED": (BLOCK, SIZE, SIZE),
@@ -44,9 +46,10 @@ def faults(rows):
 
 def main():
     library, hooks = sys.argv[1], sys.argv[2]
-    table = subprocess.run(["nm", "-D", "--defined-only", library], check=True, text=True,
+    table = subprocess.run(["readelf", "--dyn-syms", "-W", library], check=True, text=True,
                            capture_output=True).stdout
-    exported = {line.split()[2].split("@")[0] for line in table.splitlines() if line.strip()}
+    exported = {name for visibility, where, name in DYNAMIC.findall(table)
+                if visibility != "HIDDEN" and where != "UND"}
     with open(hooks, encoding="utf-8") as file:
         text = file.read()
     rows = ROW.findall(text)

@@ -19,6 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
+// What a reader of texts may take for a version, before the one that is.
+__attribute__((used)) static const char WORDS[] = "GNU C Library (words alone), version \0";
+__attribute__((used)) static const char DOT[] = "GNU C Library (no number), version .\0";
+
 static const char PROGRAM[] = "/proc/self/exe";
 
 static size_t n_found(const char *cache, size_t *ret_missing)
