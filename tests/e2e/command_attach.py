@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that runs already: recorded exactly from attach to detach, and left as it was."""
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
-import time
 
 import record
 from ground import expect, finish, test, wait_for
@@ -298,6 +298,20 @@ class Target:
         with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
             return [line for line in maps if "memfd:tidemark" in line]
 
+    def ran_ns(self):
+        """For how long its threads had a processor so far."""
+        total = 0
+        for task in os.listdir(f"/proc/{self.pid}/task"):
+            with contextlib.suppress(OSError):  # it has ended since
+                with open(f"/proc/{self.pid}/task/{task}/schedstat", encoding="ascii") as told:
+                    total += int(told.read().split()[0])
+        return total
+
+    def await_work(self):
+        """Until it has run for a while: one that never rests has allocated by then."""
+        before = self.ran_ns()
+        wait_for(lambda: self.ran_ns() > before + 10_000_000, "the program to run", 60)
+
     def is_alive(self):
         return self.child.poll() is None
 
@@ -321,7 +335,7 @@ def attach(ground, pid, *words):
 
 def let_go(child):
     child.send_signal(signal.SIGINT)
-    status, _, err = finish(child)
+    status, _, err = finish(child, 120)  # it tries again while threads get no processor to stop on
     expect(status == 0, f"detach failed with {status}: {err}")
     return err
 
@@ -416,7 +430,7 @@ def attach_again_and_again(ground):
     target = Target(ground, ground.build("busy", BUSY, "-pthread"))
     for _ in range(12):
         child, _ = attach(ground, target.pid)
-        time.sleep(0.02)
+        target.await_work()
         let_go(child)
         expect(target.is_alive(), "it did not survive")
         expect(ground.report("x.tide")["images"][0]["allocations"] > 0, "nothing was seen")

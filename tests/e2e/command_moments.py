@@ -171,7 +171,7 @@ def attach_to_one_that_is_stopped(ground):
     finally:
         os.kill(target.pid, signal.SIGCONT)  # one that stands would be waited for without end
     child, _ = attach(ground, target.pid)
-    time.sleep(0.1)
+    target.await_work()
     let_go(child)
     expect(ground.report("x.tide")["totals"]["allocations"] > 0, "nothing was seen")
     ends_well(target)

@@ -490,7 +490,7 @@ def whole_strangers_are_refused(ground):
     """The same user by accident, and another user, at root's door too: neither is in the report."""
     ground.build("eat", EATER)
     os.chmod(ground.scratch, 0o755)
-    prog = ground.program("for (int i = 0; i < 20; i++) usleep(100000); return 0;")
+    prog = ground.program("while (access(\"go\", F_OK)) usleep(10000); return 0;")
     run = ground.start("-q", "-o", "a.tide", prog)
     name = door_of(ground, run.pid)
     users = [None] + (["nobody"] if os.geteuid() == 0 and shutil.which("runuser") else [])
@@ -500,6 +500,7 @@ def whole_strangers_are_refused(ground):
         said = stranger.communicate(timeout=60)[1]
         expect(stranger.returncode == 0, f"harmed: {stranger.returncode} {said}")
         expect("not of the run" in said, f"{user}: {said!r}")
+    (ground.scratch / "go").touch()
     run.wait(timeout=60)
     report = ground.report("a.tide")
     expect([image["program"] for image in report["images"]] == ["prog"], f"{report['images']}")

@@ -95,7 +95,9 @@ def finish(child, timeout=30):
     try:
         out, err = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        os.killpg(child.pid, 9)
+        if os.getpgid(child.pid) == child.pid:
+            os.killpg(child.pid, 9)
+        child.kill()
         child.communicate()
         raise record.Failure(f"hangs: still running after {timeout} s") from None
     return child.returncode, out, err

@@ -74,6 +74,8 @@ class Capture:
             report = self.read(path)
             self.shown = self.shown or report
             for image in report["images"]:
+                if image["index"] == report["image"]["index"]:
+                    self.reports[len(self.places)] = report
                 self.places.append((path, image["index"]))
                 self.images.append(image)
 
@@ -185,7 +187,9 @@ class Recorder:
             outcome = run([*self.emulator, *words, *command], cwd=scratch, env=env, **options)
         else:
             outcome = run(command, cwd=scratch, env={**env, **preloads}, **options)
-        stores = sorted(pathlib.Path(scratch).glob("tidemark.*.store"), key=self.start_of)
+        stores = list(pathlib.Path(scratch).glob("tidemark.*.store"))
+        if len(stores) > 1:
+            stores.sort(key=self.start_of)
         return outcome, Capture(self.tidemark, stores, name)
 
     def start_of(self, store):

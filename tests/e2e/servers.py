@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 
 import record
+from ground import wait_for
 
 
 def free_port():
@@ -33,8 +34,8 @@ def answers(url):
 
 
 @contextlib.contextmanager
-def debuginfod(directory, known_id):
-    """The real server over the files in a directory; gives its URL once it knows a build id."""
+def debuginfod(directory, *known_ids):
+    """The real server over the files in a directory; gives its URL once it knows the build ids."""
     if not shutil.which("debuginfod"):
         raise record.Skip("no debuginfod here")
     port = free_port()
@@ -43,12 +44,9 @@ def debuginfod(directory, known_id):
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL)
     try:
-        for _ in range(150):
-            if answers(f"{url}/buildid/{known_id}/debuginfo"):
-                break
-            time.sleep(0.1)
-        else:
-            raise record.Failure("debuginfod does not serve the file")
+        for known_id in known_ids:
+            wait_for(lambda known=known_id: answers(f"{url}/buildid/{known}/debuginfo"),
+                     f"debuginfod to serve {known_id}", 60)
         yield url
     finally:
         server.terminate()
