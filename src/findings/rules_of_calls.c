@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the allocator is called for too often: blocks that grow in steps, containers that grow from
-// small again and again, temporaries of a loop.
+// small again and again, or into blocks with mappings of their own, temporaries of a loop.
 #include "findings/subject.h"
 
 // ---- resizes ----
@@ -98,6 +98,42 @@ static void look_for_reserve(const struct tide_subject *subject, const struct ti
   find_reserve(subject, suspect, calls, containers);
 }
 
+// How many blocks of a place are larger than what malloc maps apart, where their sizes climb past
+// that without a gap, each as often as the one below or less. 0: they do not.
+static int64_t n_climbed(const struct tide_suspect *suspect)
+{
+  const uint64_t *sizes = suspect->sizes;
+  unsigned top = CROSSING_BUCKET - CROSSING_BELOW;
+  uint64_t n = 0;
+  if (!sizes[top])
+    return 0;
+  for (top++; top < TIDE_SIZE_BUCKETS_N && sizes[top]; top++) {
+    if (sizes[top] > sizes[top - 1] + sizes[top - 1] / 2)
+      return 0;
+    n += top >= CROSSING_BUCKET ? sizes[top] : 0;
+  }
+  return top >= CROSSING_BUCKET + CROSSING_ABOVE && n < INT64_MAX ? (int64_t)n : 0;
+}
+
+// Blocks that are resized in place, or moved by their page tables, cost nobody a copy. Of those
+// that are allocated anew, all but the last of each container were copied: half of what was
+// allocated.
+static void look_for_crossing(const struct tide_subject *subject,
+                              const struct tide_suspect *suspect)
+{
+  const struct tide_group *place = suspect->place;
+  uint64_t copied = place->n_resize ? place->b_moved : place->b_alloc / 2;
+  int64_t n = copied >= STEPS_COPIED ? n_climbed(suspect) : 0;
+  if (!n)
+    return;
+  struct tide_finding *finding =
+      tide_subject_find(subject, TIDE_RULE_CROSSING, suspect, TIDE_CONFIDENCE_LOW, (int64_t)copied);
+  tide_finding_saves(finding, TIDE_AT_MOST);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_ALLOCATIONS, (int64_t)place->n_alloc);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_MAPPED, n);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_COPIED_BYTES, (int64_t)copied);
+}
+
 // ---- temporaries ----
 
 // The processor time of the program without the recorder; where nobody knows it, the time that it
@@ -139,6 +175,7 @@ void tide_rules_of_calls(const struct tide_subject *subject)
   for (size_t i = 0; i < subject->n_suspects; i++) {
     look_for_steps(subject, &subject->suspects[i]);
     look_for_reserve(subject, &subject->suspects[i]);
+    look_for_crossing(subject, &subject->suspects[i]);
     look_for_temporaries(subject, &subject->suspects[i]);
   }
 }

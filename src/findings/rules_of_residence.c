@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Freed memory that the allocator keeps, and why it does: survivors on its pages, arenas of threads
-// that share nothing, an end of the heap that malloc no longer gives back.
+// that share nothing, an end of the heap that malloc no longer gives back, large blocks that it no
+// longer maps apart.
 //
 // Tables of where the memory was tell it. Without any it is guessed from ticks: from the heap's
 // peak on live bytes fall, and the RSS does not follow; but what rose meanwhile may be files. Of a
@@ -279,6 +280,96 @@ static void tell_end(const struct tide_subject *subject, const struct held *held
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, saving + USUAL_END_BYTES);
 }
 
+// Blocks that malloc maps apart, and gives back as they are freed, until it has freed a larger one:
+// from then on they are cut from its heap.
+static bool is_large(const struct tide_suspect *suspect)
+{
+  const struct tide_group *place = suspect->place;
+  uint64_t each = place->n_alloc ? place->b_alloc / place->n_alloc : 0;
+  return each >= MAPPED_BYTES && each <= MAPPED_MOST;
+}
+
+struct needed { // by blocks of one kind, at once
+  int64_t large, small, small_blocks;
+};
+
+// The most of each at any snapshot.
+static struct needed needed_at_once(const struct tide_subject *subject)
+{
+  struct needed needed = {0};
+  for (size_t i = 0; i < subject->image->n_snapshots; i++) {
+    const struct tide_snapshot *snapshot = &subject->image->snapshots[i];
+    struct needed now = {0};
+    for (size_t k = 0; k < snapshot->n_rows; k++) {
+      const struct tide_snapshot_row *row = &snapshot->rows[k];
+      size_t idx = tide_subject_of_stack(subject, row->stack);
+      bool of_heap = !(subject->image->frames[row->stack].flags & TIDE_FRAME_PAGES);
+      if (!of_heap || row->live_bytes <= 0 || row->live_blocks <= 0)
+        continue;
+      if (idx != TIDE_SUSPECT_NONE && is_large(&subject->suspects[idx])) {
+        now.large = tide_added(now.large, row->live_bytes);
+        continue;
+      }
+      now.small = tide_added(now.small, row->live_bytes);
+      now.small_blocks = tide_added(now.small_blocks, row->live_blocks);
+    }
+    needed.large = now.large > needed.large ? now.large : needed.large;
+    needed.small = now.small > needed.small ? now.small : needed.small;
+    needed.small_blocks =
+        now.small_blocks > needed.small_blocks ? now.small_blocks : needed.small_blocks;
+  }
+  return needed;
+}
+
+// What malloc's heap has more than all other blocks ever needed at once is what the large ones
+// left: not more than they were.
+static int64_t left_by_large(const struct tide_subject *subject, const struct held *held,
+                             const struct needed *needed)
+{
+  int64_t all = 0, others = needed->small, live = 0;
+  for (size_t i = 0; i < held->table->n_arenas; i++) {
+    const struct tide_residence_arena *arena = &held->table->arenas[i];
+    all = tide_added(all, capped(arena->in_use) + capped(arena->free) + capped(arena->top));
+  }
+  if (needed->small_blocks < (int64_t)most)
+    others = tide_added(others, needed->small_blocks * 16);
+  for (size_t i = 0; i < subject->n_suspects; i++)
+    if (is_large(&subject->suspects[i]))
+      live = tide_added(live, subject->suspects[i].course.live_bytes[MOMENTS - 1]);
+  int64_t left = all - others - live;
+  left = left < needed->large - live ? left : needed->large - live;
+  left = left < held->bytes ? left : held->bytes;
+  return left > 0 ? left : 0;
+}
+
+static const struct tide_suspect *large_suspect(const struct tide_subject *subject)
+{
+  const struct tide_suspect *who = NULL;
+  for (size_t i = 0; i < subject->n_suspects; i++)
+    if (is_large(&subject->suspects[i]) &&
+        (!who || subject->suspects[i].place->b_alloc > who->place->b_alloc))
+      who = &subject->suspects[i];
+  return who;
+}
+
+// True: most of what is kept was theirs.
+static bool tell_large(const struct tide_subject *subject, struct held *held)
+{
+  const struct tide_suspect *who = subject->has_course ? large_suspect(subject) : NULL;
+  struct needed needed = who ? needed_at_once(subject) : (struct needed){0};
+  int64_t saving = who ? left_by_large(subject, held, &needed) : 0;
+  if (saving <= held->bytes / 2)
+    return false;
+  // Between two snapshots the others may have needed more.
+  if (held->confidence > TIDE_CONFIDENCE_MEDIUM)
+    held->confidence = TIDE_CONFIDENCE_MEDIUM;
+  struct tide_finding *finding = find_held(subject, held, TIDE_RULE_THRESHOLD, who, saving);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, needed.large);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCK_BYTES,
+                    (int64_t)(who->place->b_alloc / who->place->n_alloc));
+  return true;
+}
+
 void tide_rules_of_residence(const struct tide_subject *subject)
 {
   struct held held;
@@ -291,6 +382,6 @@ void tide_rules_of_residence(const struct tide_subject *subject)
     tell_end(subject, &held, end);
   else if (apart > held.bytes / 2)
     tell_arenas(subject, &held, apart);
-  else
+  else if (!is_glibc || !tell_large(subject, &held))
     tell_fragmented(subject, &held);
 }

@@ -89,7 +89,7 @@ static enum tide_figure figure_of(enum tide_finding_rule rule)
 static bool is_of_course(enum tide_finding_rule rule)
 {
   return rule == TIDE_RULE_LEAK || rule == TIDE_RULE_GROWTH || rule == TIDE_RULE_BACKLOG ||
-         rule == TIDE_RULE_EARLY || rule == TIDE_RULE_FRAGMENTED;
+         rule == TIDE_RULE_EARLY || rule == TIDE_RULE_FRAGMENTED || rule == TIDE_RULE_THRESHOLD;
 }
 
 // One step less where blocks were sampled, and where the line is not known; nothing is sure of a

@@ -88,6 +88,6 @@ static inline void tide_finding_tell(struct tide_finding *finding, enum tide_evi
 
 void tide_rules_of_growth(const struct tide_subject *subject);    // leak, growth, backlog
 void tide_rules_of_capacity(const struct tide_subject *subject);  // early, untouched, each, budget
-void tide_rules_of_calls(const struct tide_subject *subject);     // temporary, steps, reserve
+void tide_rules_of_calls(const struct tide_subject *subject);     // temporary, steps, reserve, …
 void tide_rules_of_blocks(const struct tide_subject *subject);    // small
-void tide_rules_of_residence(const struct tide_subject *subject); // fragmented, arenas, end
+void tide_rules_of_residence(const struct tide_subject *subject); // fragmented, arenas, end, …

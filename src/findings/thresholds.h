@@ -68,6 +68,9 @@ enum {
   RESERVE_OF_CALLS = 5, // and a fifth of the program's allocations
   LADDER_ODD = 20,      // a twentieth of the blocks may be of other sizes
   LADDER_RUNGS = 5,     // sizes, each twice the last: 16 to 256 bytes and more
+  CROSSING_BUCKET = 16, // the first of sizes above 128 KiB, from which on malloc maps blocks apart
+  CROSSING_BELOW = 4,   // sizes below it that a container came through
+  CROSSING_ABOVE = 3,   // and above it: to a megabyte
 
   // ---- temporaries ----
   TEMPORARY_PERCENT = 90,   // of the place's blocks
@@ -80,6 +83,8 @@ enum {
   KEPT_RSS_TIME = 5,           // for a fifth of the run at least
   LATER_PART = 4,              // more of the RSS than at the table: it may be kept, too, unseen
   USUAL_END_BYTES = 256 << 10, // malloc's threshold for giving its end back, and what it leaves
+  MAPPED_BYTES = 128 << 10,    // malloc maps blocks of so much apart, until it frees a larger one
+  MAPPED_MOST = 32 << 20,      // and those of more always
 
   ALIKE_PART = 20, // of the first of its rule: smaller findings of a rule are counted, not told
 };

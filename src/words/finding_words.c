@@ -159,6 +159,16 @@ static char *end_words(struct telling *t)
       BYTES(BYTES), held);
 }
 
+static char *threshold_words(struct telling *t)
+{
+  TIDE_CLEANUP_FREE char *held = held_words(t);
+  return tide_sprintf(
+      "%s leaves free memory in malloc's heap: blocks of about %s, %s of such large "
+      "ones at once, had no mappings of their own, which malloc gives only to what "
+      "is larger than all it has unmapped; %s",
+      t->place, BYTES(BLOCK_BYTES), BYTES(BYTES), held);
+}
+
 static char *small_words(struct telling *t)
 {
   return tide_sprintf("%s has many small blocks: %s of %s each at the peak, and for each the "
@@ -211,6 +221,14 @@ static char *steps_words(struct telling *t)
                       is_counted ? PLURAL(CONTAINERS) : "", BYTES(STEP_BYTES), copied);
 }
 
+static char *crossing_words(struct telling *t)
+{
+  return tide_sprintf("%s grows by allocating anew, past the size from which on malloc maps blocks "
+                      "apart: of %s allocations %s are of more than 128 KiB, each mapped and "
+                      "unmapped again until malloc has freed one as large; at most %s was copied",
+                      t->place, COUNT(ALLOCATIONS), COUNT(MAPPED), BYTES(COPIED_BYTES));
+}
+
 static char *reserve_words(struct telling *t)
 {
   return tide_sprintf("%s grows containers from small, again and again: %s of them, %s times each, "
@@ -253,6 +271,10 @@ static const struct {
                           "in malloc; or let fewer threads allocate."},
     [TIDE_RULE_END] = {end_words, "Run it with MALLOC_TRIM_THRESHOLD_=131072, or call "
                                   "malloc_trim(0) after such a phase."},
+    [TIDE_RULE_THRESHOLD] =
+        {threshold_words, "Run it with MALLOC_MMAP_THRESHOLD_=131072: such blocks are then given "
+                          "back as they are freed, for a system call and new pages each; or free "
+                          "them in the order that they came in."},
     [TIDE_RULE_SMALL] = {small_words,
                          "Allocate them together: an array, an arena or a pool of one size."},
     [TIDE_RULE_EARLY] = {early_words, "If it serves the start alone, free it after that."},
@@ -262,6 +284,9 @@ static const struct {
                           "Fewer or smaller fields, or fewer items in memory at once."},
     [TIDE_RULE_STEPS] = {steps_words,
                          "Grow by half of it or more at a time, or reserve what it will hold."},
+    [TIDE_RULE_CROSSING] = {crossing_words,
+                            "Reserve what it will hold: while it grows, old and new are there at "
+                            "once."},
     [TIDE_RULE_RESERVE] = {reserve_words, "Reserve what they will hold, or keep one and clear it."},
     [TIDE_RULE_TEMPORARY] = {temporary_words,
                              "Keep one buffer outside of the loop, or put it on the stack."},

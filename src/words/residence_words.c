@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define USUAL_END_BYTES (256u << 10) // that malloc leaves at the end of its heap anyway
+
 static const char *bytes(char out[TIDE_UNITS_MAX], uint64_t n, struct tide_style style)
 {
   return tide_units_bytes(out, tide_exact((int64_t)n), style);
@@ -168,6 +170,38 @@ static void say_pinned(struct tide_buf *text, const struct tide_residence *resid
                   residence->n_pinned_pages == 1 ? "page holds" : "pages hold");
 }
 
+// What settings of glibc's malloc, or another allocator, would do about it, as far as one table
+// tells: findings know the heap's past, too. What is next to nothing is not told.
+static void say_settings(struct tide_buf *text, const struct tide_residence *residence,
+                         struct tide_style style)
+{
+  char n[TIDE_UNITS_MAX];
+  uint64_t least = residence->sum / 20, all = 0, in_use = 0, largest = 0;
+  uint64_t unused = residence->trim + residence->trim_top + residence->thread_tops;
+  for (size_t i = 0; i < residence->n_arenas; i++) {
+    const struct tide_residence_arena *arena = &residence->arenas[i];
+    uint64_t resident = arena->in_use + arena->free + arena->top;
+    all += resident;
+    in_use += arena->in_use;
+    largest = resident > largest ? resident : largest;
+  }
+  if (residence->heap != TIDE_HEAP_GLIBC)
+    return;
+  if (residence->trim_top > least && residence->trim_top > USUAL_END_BYTES)
+    tide_buf_printf(text,
+                    "; with MALLOC_TRIM_THRESHOLD_=131072 malloc would not keep %s at the end",
+                    bytes(n, residence->trim_top, style));
+  // One arena needs room for what the largest had at its fullest, and for what the others have now.
+  if (residence->n_arenas > 1 && all > largest + in_use + least)
+    tide_buf_printf(text, "; one arena for all (MALLOC_ARENA_MAX=1) would keep about %s less",
+                    bytes(n, all - largest - in_use, style));
+  if (unused > least)
+    tide_buf_printf(text,
+                    "; an allocator that gives back unused pages by itself (jemalloc, mimalloc) "
+                    "would keep about %s less: they hold no block in use",
+                    bytes(n, unused, style));
+}
+
 char *tide_residence_free_words(const struct tide_residence *residence, struct tide_style style)
 {
   struct tide_buf text = {0};
@@ -189,6 +223,8 @@ char *tide_residence_free_words(const struct tide_residence *residence, struct t
   if (residence->thread_tops)
     tide_buf_printf(&text, "%s%s at the ends of threads' arenas stays: a trim leaves those",
                     text.n ? "; " : "", bytes(two, residence->thread_tops, style));
+  if (text.n)
+    say_settings(&text, residence, style);
   return finished(&text);
 }
 

@@ -399,6 +399,9 @@ def maps_walks_all_arenas(ground):
             expect(near(arena["in_use"], 8000 // 16 * 1008 + 64 * KIB, 4) and arena["trim"] > MIB,
                    f"{arena}")
         expect(sum(a["trim"] for a in table["arenas"]) == table["heap"]["trim"], "arenas, not all")
+        text = " ".join(standing.text().split())
+        expect("(MALLOC_ARENA_MAX=1) would keep about" in text and
+               "unused pages by itself (jemalloc, mimalloc) would keep about" in text, text)
         trims_as_told(standing, table)
 
 

@@ -16,7 +16,8 @@
 
 #define APART __attribute__((noinline, noclone))
 
-namespace app {
+namespace app
+{
 
 enum { STEPS = 1200 };
 static volatile unsigned sink;
@@ -129,6 +130,20 @@ APART static size_t collect(int n)
   return numbers.size();
 }
 
+APART static size_t collect_many(int n)
+{
+  std::vector<int> numbers;
+  for (int i = 0; i < n; i++)
+    numbers.push_back(i); // fault: cxx_crossing crossing
+  return numbers.size();
+}
+
+static void run_crossing()
+{
+  for (int i = 0; i < 6; i++)
+    sink = static_cast<unsigned>(collect_many(1 << 20));
+}
+
 static void run_reserve()
 {
   for (int i = 0; i < 2500; i++)
@@ -172,6 +187,8 @@ int main(int argc, char **argv)
     app::run_backlog();
   else if (name == "cxx_reserve")
     app::run_reserve();
+  else if (name == "cxx_crossing")
+    app::run_crossing();
   else if (name == "cxx_temporary_string")
     app::run_temporary();
   else if (name == "cxx_small_list")

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 enum { BLOCKS = 24000, BYTES = 1000, SURVIVOR = 200, THREADS = 8 };
+enum { LARGE = 48, LARGE_BYTES = 512 << 10 };
 
 // Threads come one after the other and stay: each has an arena, and none uses that of another.
 static atomic_int n_done;
@@ -48,6 +49,20 @@ static void run_end(void)
     free(blocks[i]);
 }
 
+// The same makes malloc cut large blocks from its heap; what stays between them keeps it from
+// shrinking.
+static void run_threshold(void)
+{
+  static char *blocks[LARGE], *small[LARGE];
+  free(filled(malloc(2 << 20), 2 << 20));
+  for (int i = 0; i < LARGE; i++) {
+    blocks[i] = filled(malloc(LARGE_BYTES), LARGE_BYTES);
+    small[i] = filled(malloc(BYTES), BYTES);
+  }
+  for (int i = 0; i < LARGE; i++)
+    free(blocks[i]);
+}
+
 static long resident_kib(void)
 {
   long all, resident = 0;
@@ -65,6 +80,8 @@ int main(int argc, char **argv)
     return 2;
   if (!strcmp(argv[1], "arenas"))
     run_arenas();
+  else if (!strcmp(argv[1], "threshold"))
+    run_threshold();
   else
     run_end();
   printf("%ld\n", resident_kib());
