@@ -181,8 +181,8 @@ TIDE_HOT bool tide_book_pass_peak(struct tide_writer *w, struct tide_cell *c, ui
   struct tide_ends *ends = tide_ends_find(c);
   if (!ends || c->stamp.interval != tide_load_relaxed(&h->stamp.interval))
     return false;
-  if (w->slot->held > w->crest)
-    tide_total_crest(w, w->slot->held, now);
+  if (w->slot->held > w->crest && TIDE_UNLIKELY(!tide_total_crest(w, w->slot->held, now)))
+    return false;
   tide_cell_share(c, ends, tide_load_relaxed(&h->stamp.epoch));
   return true;
 }

@@ -84,8 +84,9 @@ struct tide_crowd {
   int64_t slack;              // all of them, at any moment
   int64_t next_total;         // beyond, the share may be larger
   uint64_t next_disturbed;    // likewise
+  uint64_t peak;              // of the crowd, and its epoch: see raise_peak()
   // Under the lock.
-  struct tide_writer *lone;  // NULL: nobody is alone
+  struct tide_writer *lone;  // NULL: nobody is alone. Atomic: who it is reads it in an event
   struct tide_writer *awake; // a list
   uint32_t n_awake;
   uint32_t n_shares;                        // threads that what is held back is shared out among

@@ -61,31 +61,90 @@ static void raise_ceiling(int64_t total)
       return;
 }
 
-// The total has been this much, and falls.
-static void raise_peak(int64_t total)
+// The peak of a crowd as one word: its bytes, and the low bits of the epoch that begins with its
+// fall. Whoever sees the new maximum so knows its epoch, too, and raises that himself (reach_peak)
+// if the one who found it was interrupted before he came to it. In two words he would not know:
+// threads then went on freeing in the old epoch, and what they had held at the peak was lost.
+enum { EPOCH_BITS = 16 };
+
+static uint64_t peak_word(int64_t bytes, uint32_t epoch)
+{
+  return (uint64_t)bytes << EPOCH_BITS | (uint16_t)epoch;
+}
+
+static int64_t peak_word_bytes(uint64_t word)
+{
+  return (int64_t)(word >> EPOCH_BITS);
+}
+
+static void reach_peak(uint64_t word)
 {
   struct tide_store_header *h = tide_store.header;
-  int64_t max = tide_load_relaxed(&h->max_bytes);
-  while (total > max)
-    if (__atomic_compare_exchange_n(&h->max_bytes, &max, total, false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED)) {
-      tide_store_relaxed(&h->max_ticks, ticks_now());
-      tide_add_relaxed(&h->stamp.epoch, 1);
+  int64_t bytes = peak_word_bytes(word), max = tide_load_relaxed(&h->max_bytes);
+  while (bytes > max)
+    if (__atomic_compare_exchange_n(&h->max_bytes, &max, bytes, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+      break;
+  uint32_t epoch = tide_load_relaxed(&h->stamp.epoch);
+  for (int16_t ahead; (ahead = (int16_t)((uint16_t)word - (uint16_t)epoch)) > 0;)
+    if (__atomic_compare_exchange_n(&h->stamp.epoch, &epoch, epoch + (uint32_t)ahead, false,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
       return;
+}
+
+// The epoch after the peak's and after the present one: a lone thread may have raised that while
+// its solitude ended.
+static uint32_t next_epoch(uint64_t peak)
+{
+  uint32_t epoch = tide_load_relaxed(&tide_store.header->stamp.epoch);
+  return ((int16_t)((uint16_t)epoch - (uint16_t)peak) > 0 ? epoch : (uint32_t)peak) + 1;
+}
+
+// Before the total falls from this much.
+static void raise_peak(int64_t total)
+{
+  uint64_t was = tide_load_acquire(&tide_crowd.peak), is;
+  while (total > peak_word_bytes(was)) {
+    is = peak_word(total, next_epoch(was));
+    if (__atomic_compare_exchange_n(&tide_crowd.peak, &was, is, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+      tide_store_relaxed(&tide_store.header->max_ticks, ticks_now());
+      was = is;
     }
+  }
+  reach_peak(was);
+}
+
+// The crowd begins with the peak as the lone thread leaves it.
+static void take_over_peak(void)
+{
+  const struct tide_store_header *h = tide_store.header;
+  uint32_t epoch = tide_load_relaxed(&h->stamp.epoch);
+  tide_store_relaxed(&tide_crowd.peak, peak_word(tide_load_relaxed(&h->max_bytes), epoch));
+}
+
+// Gives what the total was. The peak is raised before: whoever finds the total lower than it was
+// finds the new epoch. Should the total have risen meanwhile, the peak is that.
+static int64_t let_fall(int64_t change)
+{
+  int64_t *live = &tide_store.header->live_bytes, before = tide_load_acquire(live);
+  do
+    raise_peak(before);
+  while (!__atomic_compare_exchange_n(live, &before, before + change, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_ACQUIRE));
+  return before;
 }
 
 // Of one slot, in a crowd. Gives the total as it is then.
 static int64_t publish(struct tide_thread_slot *slot, int64_t held)
 {
-  struct tide_store_header *h = tide_store.header;
   int64_t change = held - __atomic_exchange_n(&slot->published, held, __ATOMIC_ACQ_REL);
-  int64_t before = __atomic_fetch_add(&h->live_bytes, change, __ATOMIC_SEQ_CST);
   if (change < 0)
-    raise_peak(before);
-  else
-    raise_ceiling(before + change + __atomic_load_n(&tide_crowd.slack, __ATOMIC_SEQ_CST));
-  return before + change;
+    return let_fall(change) + change;
+  int64_t *live = &tide_store.header->live_bytes;
+  int64_t total = __atomic_add_fetch(live, change, __ATOMIC_SEQ_CST);
+  raise_ceiling(total + __atomic_load_n(&tide_crowd.slack, __ATOMIC_SEQ_CST));
+  return total;
 }
 
 // Of another thread's slot. What waits there is as good as held.
@@ -198,6 +257,20 @@ static void count_disturbance(struct tide_writer *w)
   w->streak = 0;
 }
 
+// An epoch above that of the crowd's peak, which is read later and only rises, is one that this
+// thread began too late.
+TIDE_COLD void tide_total_overtaken(struct tide_writer *w)
+{
+  struct tide_store_header *h = tide_store.header;
+  uint32_t epoch = tide_load_acquire(&h->stamp.epoch);
+  uint64_t peak = tide_load_acquire(&tide_crowd.peak);
+  int16_t ahead = (int16_t)((uint16_t)epoch - (uint16_t)peak);
+  if (ahead > 0)
+    __atomic_compare_exchange_n(&h->stamp.epoch, &epoch, epoch - (uint32_t)ahead, false,
+                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  limit(w, tide_load_relaxed(&w->slot->published));
+}
+
 TIDE_COLD void tide_total_publish(struct tide_writer *w)
 {
   int64_t held = w->slot->held, total = publish(w->slot, held);
@@ -234,7 +307,7 @@ static void share_out(void)
 // All others have published all that they hold, and look up before that changes.
 static void be_alone(struct tide_writer *w)
 {
-  tide_crowd.lone = w;
+  tide_store_release(&tide_crowd.lone, w);
   tide_crowd.lone_since = ticks_now();
   tide_crowd.loosest = tide_crowd.slack = 0;
   int64_t held = w->slot->held;
@@ -249,7 +322,8 @@ static void be_alone(struct tide_writer *w)
 static void end_solitude(void)
 {
   struct tide_writer *w = tide_crowd.lone;
-  tide_crowd.lone = NULL;
+  tide_store_release(&tide_crowd.lone, NULL);
+  take_over_peak();
   call_all();
   publish_lone(w->slot);
   tide_crowd.loosest = tide_crowd.share;
@@ -269,7 +343,7 @@ static bool can_be_alone(struct tide_writer *w)
   uint64_t now = ticks_now();
   if (now < tide_crowd.may_claim_at)
     return false;
-  tide_crowd.lone = w;
+  tide_store_release(&tide_crowd.lone, w);
   call_all();
   bool can = barrier_for_all();
   for (struct tide_writer *o = tide_crowd.awake; o && can; o = o->next_awake)
@@ -277,7 +351,7 @@ static bool can_be_alone(struct tide_writer *w)
   if (can) {
     publish_for_all();
   } else {
-    tide_crowd.lone = NULL;
+    tide_store_release(&tide_crowd.lone, NULL);
     wait_longer(now);
   }
   return can;

@@ -59,15 +59,24 @@ TIDE_HOT bool tide_total_was_alone(const struct tide_writer *w)
   return w->high == INT64_MAX;
 }
 
-// A lone thread's total falls from a new maximum.
-TIDE_HOT void tide_total_crest(struct tide_writer *w, int64_t held, uint64_t now)
+// A lone thread's total falls from a new maximum. False: it is not alone any more. What it knows of
+// that is of its latest look, and in the event it may have been interrupted for long. Others may
+// have come even between the two questions here; then what was written is taken back.
+TIDE_HOT bool tide_total_crest(struct tide_writer *w, int64_t held, uint64_t now)
 {
   struct tide_store_header *h = tide_store.header;
-  w->crest = held;
+  if (TIDE_UNLIKELY(tide_load_acquire(&tide_crowd.lone) != w))
+    return false;
   tide_store_relaxed(&h->max_bytes, w->base + held);
   tide_store_relaxed(&h->max_ticks, now);
   tide_store_relaxed(&h->stamp.epoch, tide_load_relaxed(&h->stamp.epoch) + 1);
+  if (TIDE_UNLIKELY(tide_load_acquire(&tide_crowd.lone) != w))
+    return false;
+  w->crest = held;
+  return true;
 }
+// After it said false, before the total falls: the thread is one of the crowd from here on.
+void tide_total_overtaken(struct tide_writer *w);
 
 TIDE_HOT void tide_total_add(struct tide_writer *w, uint64_t size)
 {
@@ -80,8 +89,8 @@ TIDE_HOT void tide_total_add(struct tide_writer *w, uint64_t size)
 TIDE_HOT void tide_total_sub(struct tide_writer *w, uint64_t size, uint64_t now)
 {
   int64_t held = w->slot->held;
-  if (TIDE_UNLIKELY(held > w->crest))
-    tide_total_crest(w, held, now);
+  if (TIDE_UNLIKELY(held > w->crest) && TIDE_UNLIKELY(!tide_total_crest(w, held, now)))
+    tide_total_overtaken(w);
   held -= (int64_t)size;
   tide_store_relaxed(&w->slot->held, held);
   if (TIDE_UNLIKELY(held < w->low))
