@@ -711,6 +711,50 @@ int main(void)
 
 
 @test
+def how_snmalloc_of_a_rust_program(ground):
+    """Its functions for Rust have an order of their own: alignment first, the new size last. What
+    a resize moves is known afterwards."""
+    prog = ground.build("prog", """
+#include <stddef.h>
+#include <string.h>
+#define EXPORT __attribute__((noipa, optimize("O0")))
+static _Alignas(64) char pool[4 << 20];
+static size_t used;
+static char *carve(size_t n)
+{
+  used += (n + 127) / 64 * 64;
+  return pool + used - (n + 63) / 64 * 64;
+}
+EXPORT void *sn_rust_alloc(size_t align, size_t n) { return carve(n + 0 * align); }
+EXPORT void *sn_rust_alloc_zeroed(size_t align, size_t n) { return carve(n + 0 * align); }
+EXPORT void sn_rust_dealloc(void *p, size_t align, size_t n) { memset(p, (int)align, n); }
+EXPORT void *sn_rust_realloc(void *old, size_t align, size_t was, size_t n)
+{
+  char *p = carve(n);
+  memcpy(p, old, was);
+  memset(old, (int)align, was);
+  return p;
+}
+int main(void)
+{
+  char *kept = NULL;
+  for (int i = 0; i < 100; i++) {
+    char *p = sn_rust_alloc(8, 100);
+    p = sn_rust_realloc(p, 8, 100, 1000);
+    if (i % 2) sn_rust_dealloc(p, 8, 1000); else kept = p;
+  }
+  return kept ? 6 : 1;
+}
+""")
+    done = ground.record("-f", "-o", "x.tide", "--", prog)
+    expect(done.status == 6 and "complete: every event" in done.stderr, done.stderr)
+    report = ground.report("x.tide")
+    totals, allocators = report["totals"], report["image"]["allocators"]
+    expect([row["name"] for row in allocators] == ["snmalloc"], f"{allocators}")
+    expect(totals["live_blocks"] == 50 and totals["live_bytes"] == 50000, f"{totals}")
+
+
+@test
 def how_an_allocator_of_its_own(ground):
     """A program that brings a malloc which nothing names: not libc's, then."""
     prog = ground.build("prog", """
