@@ -247,9 +247,18 @@ TIDE_COLD bool tide_boot(struct tide_seat *seat)
   return ok;
 }
 
+// A fork child's first look at its gate, which the kernel has wiped, is a write: to be read, the
+// page would be that of zeros first, and then another.
+static void touch_gate(void)
+{
+  if (tide_load_acquire(&tide_boot_state.now) == TIDE_BOOT_ON)
+    tide_add_relaxed(&tide_boot_state.gate->alive, 0);
+}
+
 TIDE_COLD struct tide_thread *tide_enter_slow(struct tide_seat *seat)
 {
   struct tide_thread *t = seat->thread;
+  touch_gate();
   if (tide_boot_is_off() || tide_host.is_at_work())
     return NULL;
   if (seat->phase == TIDE_PHASE_BUSY && tide_boot_ready()) { // a fork child is busy with nothing

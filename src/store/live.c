@@ -17,6 +17,8 @@ static struct tide_live_large large TIDE_BULKY;
 static uint32_t n_large; // ever
 static struct tide_lock large_lock;
 
+uint64_t *tide_live_latest;
+
 // No mapping of its own: a fork copies mapping by mapping.
 static uint64_t *root[1u << TIDE_LIVE_ROOT_BITS] TIDE_BULKY;
 
@@ -41,6 +43,10 @@ void tide_live_after_fork(bool wiped)
   for (uint64_t i = 0; i < 1u << TIDE_LIVE_ROOT_BITS && !wiped; i++)
     if (tide_live_map.root[i])
       TIDE_SYS(SYS_madvise, tide_live_map.root[i], TIDE_LIVE_CHUNK_BYTES, MADV_DONTNEED);
+  // A child's first blocks mostly lie near its parent's latest. The page of their regions is got by
+  // a write: to be read it would be the page of zeros first, and then another.
+  if (wiped && tide_live_latest)
+    tide_store_relaxed(tide_live_latest, 0);
   tide_tables_after_fork(wiped);
 }
 

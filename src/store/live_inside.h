@@ -6,6 +6,9 @@
 #pragma once
 #include "store/live_map.h"
 
+// The region that got its first table last, for fork children. Written by any thread; NULL: none.
+extern uint64_t *tide_live_latest;
+
 // Memory for tables: zeroed pieces of whole 64-byte lines, carved from large private mappings that
 // are never unmapped. A thread that was held up may so read or write a table that is another
 // region's by now: what is there may be spoilt, memory is not.

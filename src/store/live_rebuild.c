@@ -357,5 +357,6 @@ bool tide_live_table_first(struct tide_station *s, uint64_t *region)
     tide_table_free(memory, lines); // another thread was first
   else
     s->opened = region;
+  tide_store_relaxed(&tide_live_latest, region);
   return memory;
 }
