@@ -89,6 +89,9 @@ struct tide_station {
   uint32_t lines;   // what the last one had use for
   uint32_t packed;  // its shape, if it was packed; else 0
   bool scattered;   // if it was hashed: was it scattered?
+  // Whether packed would be smaller than hashed is not asked of so many regions to come: the more,
+  // the more often the answer was the same.
+  uint8_t n_unasked, n_same_answers;
   uint32_t held_up; // a rebuild has waited for it in vain
 };
 

@@ -27,6 +27,7 @@ enum {
   DIRECT_LINES = TIDE_LIVE_DIRECT_SLOTS / TIDE_LIVE_LANES,
   FINE_LINES = TIDE_LIVE_FINE_SLOTS / TIDE_LIVE_LANES,
   STRIDE = 8,       // one in so many slots is looked at where a guess will do
+  MAX_UNASKED = 7,  // regions in a row: a census costs as much as replacing a table
   KIND_BITS = 2048, // in which kinds are counted
   KEY_WORDS = TIDE_LIVE_KEYS / 64,
   LINE_KINDS = TIDE_TABLE_LINE / sizeof(uint64_t),
@@ -303,17 +304,29 @@ static uint32_t n_used(uint64_t table, uint32_t stride)
   return n * stride;
 }
 
+static void ask_for_packed(struct tide_station *s, uint64_t table)
+{
+  struct census c;
+  take_census(table, NULL, &c);
+  uint32_t packed = (uint32_t)packed_shape(table, NULL, &c, s->lines);
+  if (!packed != !s->packed)
+    s->n_same_answers = 0;
+  else if (s->n_same_answers < 2 * MAX_UNASKED)
+    s->n_same_answers++;
+  s->n_unasked = s->n_same_answers / 2;
+  s->packed = packed;
+}
+
 // The region that this thread opened last has shown by now what it had use for. One that was given
 // much more is made smaller, unless it is roomy: only the latest of each thread may be too large.
 static void look_back(struct tide_station *s)
 {
   uint64_t table = s->opened ? tide_live_enter(s, s->opened) : 0;
   if (tide_table_is_open(table)) {
-    struct census c;
-    take_census(table, NULL, &c);
     s->lines = lines_for(n_used(table, 1));
     s->scattered = table & TIDE_TABLE_SCATTERED;
-    s->packed = (uint32_t)packed_shape(table, NULL, &c, s->lines);
+    if (!s->n_unasked--)
+      ask_for_packed(s, table);
   }
   tide_live_leave(s);
   uint32_t lines = s->packed ? tide_table_n_lines(s->packed) : s->lines;

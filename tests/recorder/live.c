@@ -421,6 +421,7 @@ static void packed(uint64_t spacing, uint32_t grain)
   n_kinds = 3;
   lay_out(spacing);
   struct tide_station *s = station_new();
+  s->n_unasked = s->n_same_answers = 0; // nothing is known of what comes
   uint64_t x = spacing;
   int n_packed = 0;
   for (int i = 0; i < PLACES; i++)
