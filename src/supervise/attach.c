@@ -69,11 +69,20 @@ bool tide_candidate_is_elsewhere(const struct tide_candidate *candidate)
   return !tide_proc_shares(candidate->pid, "root") || !tide_proc_shares(candidate->pid, "ns/mnt");
 }
 
-// A kernel's own process has neither a program nor memory.
-static bool is_of_kernel(uint32_t pid)
+// The kernel's own processes have no memory, and one parent, which is their first. Another's is
+// gone a moment before it is seen to have ended.
+static enum tide_err check_memory(const struct tide_candidate *c, const struct tide_proc_stat *stat,
+                                  struct tide_diag *diag)
 {
+  enum { KERNELS_FIRST = 2 };
   char text[64];
-  return !tide_proc_status(pid, 0, "VmSize", text, sizeof text);
+  if (tide_proc_status(c->pid, 0, "VmSize", text, sizeof text))
+    return TIDE_ERR_OK;
+  if (c->pid == KERNELS_FIRST || stat->parent == KERNELS_FIRST)
+    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                     "process %s is one of the kernel's own, and has no memory to record",
+                     c->where);
+  return tide_fail(diag, TIDE_ERR_NOT_FOUND, "process %s has ended", c->where);
 }
 
 static enum tide_err check_ended(const struct tide_candidate *c, struct tide_diag *diag)
@@ -83,7 +92,7 @@ static enum tide_err check_ended(const struct tide_candidate *c, struct tide_dia
   if (!tide_proc_stat(c->pid, &stat))
     return tide_fail(diag, TIDE_ERR_NOT_FOUND, "process %s has ended", c->where);
   if (stat.state != 'Z' && stat.state != 'X')
-    return TIDE_ERR_OK;
+    return check_memory(c, &stat, diag);
   tide_proc_name(stat.parent, parent, sizeof parent);
   return tide_fail(diag, TIDE_ERR_NOT_FOUND,
                    "process %s has ended already; process %u (%s), which started it, has not taken "
@@ -143,10 +152,6 @@ enum tide_err tide_candidate_check(const struct tide_candidate *candidate, struc
   if (pid == (uint32_t)getpid())
     return tide_fail(diag, TIDE_ERR_USAGE, "process %u is this tidemark itself", pid);
   enum tide_err err = check_ended(candidate, diag);
-  if (!err && is_of_kernel(pid))
-    err = tide_fail(diag, TIDE_ERR_UNSUPPORTED,
-                    "process %s is one of the kernel's own, and has no memory to record",
-                    candidate->where);
   if (!err)
     err = tide_permission_check(pid, diag);
   if (!err)
