@@ -142,7 +142,7 @@ static bool is_signals_pc(const void *context, const struct tide_met *met)
 static bool is_handling(const struct tide_tracer *t, const struct tide_stopped *thread)
 {
   size_t n = 0, *count = &n;
-  return tide_stopped_any(t, thread, is_signals_pc, &count);
+  return tide_stopped_any_deep(t, thread, is_signals_pc, &count);
 }
 
 // Of a seat that says so. All threads are stopped: one that is none of them has ended within a hook

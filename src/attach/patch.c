@@ -362,7 +362,7 @@ static bool is_anybody_inside(const struct tide_attachment *a)
 {
   for (size_t i = 0; i < a->tracer->n; i++)
     if (!a->tracer->threads[i].gone &&
-        tide_stopped_any(a->tracer, &a->tracer->threads[i], is_inside, a))
+        tide_stopped_any_deep(a->tracer, &a->tracer->threads[i], is_inside, a))
       return true;
   return false;
 }

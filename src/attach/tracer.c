@@ -8,6 +8,7 @@
 #include "attach/thread_state.h"
 #include "base/alloc.h"
 #include "base/proc.h"
+#include "store/agent_face.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -33,6 +34,7 @@
 #define RED_ZONE_BYTES 128
 #define LOWEST_CODE 0x10000          // vm.mmap_min_addr, as it is mostly
 #define STACK_LOOK_BYTES (128 << 10) // frames of what is interrupted by a signal lie on top
+#define SIGNAL_PC_WORDS 4            // that tide_regs_is_signal_pc() looks at
 
 static uint64_t now_ns(void)
 {
@@ -508,24 +510,46 @@ uint64_t tide_stopped_pc(const struct tide_stopped *thread)
   return tide_regs_pc(&thread->regs);
 }
 
-bool tide_stopped_any(const struct tide_tracer *tracer, const struct tide_stopped *thread,
-                      bool (*each)(const void *context, const struct tide_met *met),
-                      const void *context)
+// A piece at a time; the last words of one are looked at with those that follow them.
+static bool any_met(const struct tide_tracer *tracer, const struct tide_stopped *thread,
+                    uint64_t most_bytes,
+                    bool (*each)(const void *context, const struct tide_met *met),
+                    const void *context)
 {
   if (each(context, &(struct tide_met){tide_stopped_pc(thread), true}))
     return true;
   uint64_t at = (tide_regs_sp(&thread->regs) - RED_ZONE_BYTES) & ~UINT64_C(7);
   const struct tide_mapping *stack = tide_outside_find(tracer->outside, at);
   // The list of mappings is older than the stop: a new thread's stack may not be on it.
-  uint64_t bytes = stack && stack->hi - at < STACK_LOOK_BYTES ? stack->hi - at : STACK_LOOK_BYTES;
+  uint64_t end = stack && stack->hi - at < most_bytes ? stack->hi : at + most_bytes;
   TIDE_CLEANUP_FREE uint64_t *words = tide_alloc(STACK_LOOK_BYTES);
-  ssize_t got = pread(tracer->outside->memory_fd, words, bytes, (off_t)at);
-  size_t n = got > 0 ? (size_t)got / sizeof *words : 0;
-  for (size_t i = 0; i < n; i++)
-    if (words[i] >= LOWEST_CODE &&
-        each(context, &(struct tide_met){words[i], tide_regs_is_signal_pc(words + i, n - i)}))
-      return true;
+  while (at < end) {
+    uint64_t bytes = end - at < STACK_LOOK_BYTES ? end - at : STACK_LOOK_BYTES;
+    ssize_t got = pread(tracer->outside->memory_fd, words, bytes, (off_t)at);
+    size_t n = got > 0 ? (size_t)got / sizeof *words : 0;
+    for (size_t i = 0; i < n; i++)
+      if (words[i] >= LOWEST_CODE &&
+          each(context, &(struct tide_met){words[i], tide_regs_is_signal_pc(words + i, n - i)}))
+        return true;
+    if (n < STACK_LOOK_BYTES / sizeof *words)
+      return false;
+    at += STACK_LOOK_BYTES - SIGNAL_PC_WORDS * sizeof *words;
+  }
   return false;
+}
+
+bool tide_stopped_any(const struct tide_tracer *tracer, const struct tide_stopped *thread,
+                      bool (*each)(const void *context, const struct tide_met *met),
+                      const void *context)
+{
+  return any_met(tracer, thread, STACK_LOOK_BYTES, each, context);
+}
+
+bool tide_stopped_any_deep(const struct tide_tracer *tracer, const struct tide_stopped *thread,
+                           bool (*each)(const void *context, const struct tide_met *met),
+                           const void *context)
+{
+  return any_met(tracer, thread, TIDE_AGENT_STACK_BYTES, each, context);
 }
 
 // Thread numbers.

@@ -97,6 +97,12 @@ bool tide_stopped_any(const struct tide_tracer *tracer, const struct tide_stoppe
                       bool (*each)(const void *context, const struct tide_met *met),
                       const void *context);
 
+// The same for the whole stack, up to 64 MiB of it: a handler may have much on its own, above the
+// frame of what it interrupted.
+bool tide_stopped_any_deep(const struct tide_tracer *tracer, const struct tide_stopped *thread,
+                           bool (*each)(const void *context, const struct tide_met *met),
+                           const void *context);
+
 // Where libc keeps a thread's own number, counted from its thread pointer: the same place in all
 // threads that are stopped. 0: not found.
 int32_t tide_tracer_tid_offset(const struct tide_tracer *tracer);

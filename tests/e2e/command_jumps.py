@@ -111,8 +111,9 @@ def jumps_out_of_a_library(ground):
     check(ground, True)
 
 
-# Each thread is in a handler that came in the middle of malloc: on a stack above its own (in that
-# of the main thread), or below it (static memory), with little or much on it.
+# Each thread is in a handler that came in the middle of malloc, on another stack: a part of its own
+# above the hook, where one that has jumped out of it would be, or static memory; with much on it if
+# there is a second word. All alike: one would keep the others safe.
 HANDLERS = """
 #define _GNU_SOURCE
 #include <errno.h>
@@ -122,10 +123,10 @@ HANDLERS = """
 #include <string.h>
 #include <unistd.h>
 enum { THREADS = 8, ROOM = 1 << 19, MUCH = 1 << 18 };
-static _Alignas(64) char pool[16 << 20], below[THREADS / 2][ROOM];
+static _Alignas(64) char pool[16 << 20], elsewhere[THREADS][ROOM];
 static size_t used;
 static sem_t inside, gate, start, outside;
-static __thread int much;
+static int is_above, much;
 static void wait_for(sem_t *sem) { while (sem_wait(sem) && errno == EINTR) ; }
 #define EXPORT __attribute__((noipa, optimize("O0")))
 static void *carve(size_t n)
@@ -152,11 +153,12 @@ static void handle(int signal)
   (void)signal;
   if (much) pass_with_much(); else pass();
 }
-static void *rest(void *stack)
+static void *rest(void *arg)
 {
-  stack_t own = {.ss_sp = stack, .ss_size = ROOM};
+  char above[ROOM];
+  long i = (long)arg;
+  stack_t own = {.ss_sp = is_above ? above : elsewhere[i], .ss_size = ROOM};
   sigaltstack(&own, NULL);
-  much = (long)stack / ROOM % 2;
   for (;;) {
     wait_for(&start);
     char *p = block(24680);
@@ -167,14 +169,15 @@ static void *rest(void *stack)
   }
   return NULL;
 }
-int main(void)
+int main(int argc, char **argv)
 {
-  char above[THREADS / 2][ROOM], c;
+  char c;
   pthread_t t;
+  is_above = !strcmp(argv[1], "above");
+  much = argc > 2;
   struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
   sigaction(SIGUSR1, &action, NULL);
-  for (int i = 0; i < THREADS; i++)
-    pthread_create(&t, NULL, rest, i % 2 ? above[i / 2] : below[i / 2]);
+  for (long i = 0; i < THREADS; i++) pthread_create(&t, NULL, rest, (void *)i);
   write(1, "ready\\n", 6);
   while (read(0, &c, 1) == 1 && c != 'q') {
     for (int i = 0; i < THREADS; i++) sem_post(c == 'h' ? &start : &gate);
@@ -186,35 +189,40 @@ int main(void)
 """
 
 
-def check_handlers(ground, *flags):
-    target = Target(ground, ground.build("prog", HANDLERS, "-pthread", *flags))
+def check_handlers(ground, prog, *words):
+    target = Target(ground, prog, *words)
     plain = target.code()
-    for _ in range(2):
-        child, _ = attach(ground, target.pid)
-        target.tell("h")
-        expect(target.code() != plain, "nothing is hooked")
-        child.send_signal(signal.SIGINT)
-        time.sleep(0.5)  # enough for it to try; it waits for longer than this
-        expect(child.poll() is None, "it did not wait for hooks at work")
-        expect(target.ours(), "what the hooks return to is gone")
-        target.tell("g")  # they return, through the agent
-        status, _, err = finish(child)
-        expect(status == 0, f"{status}: {err}")
-        expect(not target.ours(), f"left behind: {target.ours()}")
-        totals = ground.report("x.tide")["totals"]
-        expect(totals["allocations"] == 8, f"{totals}")
-        target.tell("h")
-        target.tell("g")
-    expect(target.end() == 0, "it did not end well")
+    child, _ = attach(ground, target.pid)
+    target.tell("h")
+    expect(target.code() != plain, "nothing is hooked")
+    child.send_signal(signal.SIGINT)
+    time.sleep(0.5)  # enough for it to try; it waits for longer than this
+    expect(child.poll() is None, f"{words}: it did not wait for hooks at work")
+    expect(target.ours(), f"{words}: what the hooks return to is gone")
+    target.tell("g")  # they return, through the agent
+    status, _, err = finish(child)
+    expect(status == 0, f"{words}: {status}: {err}")
+    expect(not target.ours(), f"{words}: left behind: {target.ours()}")
+    totals = ground.report("x.tide")["totals"]
+    expect(totals["allocations"] == 8, f"{words}: {totals}")
+    target.tell("h")
+    target.tell("g")
+    expect(target.end() == 0, f"{words}: it did not end well")
+
+
+def check_all_handlers(ground, *flags):
+    prog = ground.build("prog", HANDLERS, "-pthread", *flags)
+    for words in (["above"], ["above", "much"], ["elsewhere"], ["elsewhere", "much"]):
+        check_handlers(ground, prog, *words)
 
 
 @test
 def handlers_within_hooks(ground):
     """A handler on a stack of its own, wherever that lies, that came in the middle of a hook:
     until it has returned nothing is unmapped."""
-    check_handlers(ground)
+    check_all_handlers(ground)
 
 
 @test
 def handlers_within_hooks_static(ground):
-    check_handlers(ground, "-static")
+    check_all_handlers(ground, "-static")
