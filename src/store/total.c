@@ -66,6 +66,7 @@ static void raise_ceiling(int64_t total)
 // if the one who found it was interrupted before he came to it. In two words he would not know:
 // threads then went on freeing in the old epoch, and what they had held at the peak was lost.
 enum { EPOCH_BITS = 16 };
+#define MOST_BYTES INT64_C(0x7fffffffffff)
 
 static uint64_t peak_word(int64_t bytes, uint32_t epoch)
 {
@@ -100,10 +101,12 @@ static uint32_t next_epoch(uint64_t peak)
   return ((int16_t)((uint16_t)epoch - (uint16_t)peak) > 0 ? epoch : (uint32_t)peak) + 1;
 }
 
-// Before the total falls from this much.
+// Before the total falls from this much. Whoever shares the store may have made it any number: what
+// a word has no room for would never be reached.
 static void raise_peak(int64_t total)
 {
   uint64_t was = tide_load_acquire(&tide_crowd.peak), is;
+  total = total < MOST_BYTES ? total : MOST_BYTES;
   while (total > peak_word_bytes(was)) {
     is = peak_word(total, next_epoch(was));
     if (__atomic_compare_exchange_n(&tide_crowd.peak, &was, is, false, __ATOMIC_ACQ_REL,
