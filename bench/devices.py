@@ -14,7 +14,7 @@ import subprocess
 import measure
 
 DEVICES = [  # as in src/rt/cost.h, in the order of its bits
-    "pairs", "foresight", "bypass", "growth",
+    "pairs", "foresight", "growth",
 ]
 SOCKET = "devices.sock"
 

@@ -15,7 +15,7 @@ SAMPLES_PER_S = 4000
 STAGES = [  # name, functions of the recorder
     ("clock", "tide_clock|tide_look_up|tide_leave_slow|tide_enter_slow"),
     ("known stacks", "tide_capture_slow|capture_searching|tide_memo|tide_rest_valid|pack_words"),
-    ("walks", "incremental|capture_past_memo|capture_anew|tide_unwind_walk|tide_rule|tide_cfi"
+    ("walks", "incremental|capture_before_memo|capture_anew|tide_unwind_walk|tide_rule|tide_cfi"
               "|tide_eh|read_fde|run_cfa|tide_object|tide_walker|tide_step"),
     ("new stacks", "tide_intern|token_of|tide_node|tide_writer|meet|tide_modules|insert"),
     ("booking", "tide_run|tide_book|tide_late|tide_resize|tide_total|tide_live|free_entered"

@@ -306,8 +306,8 @@ SECTIONS = [
      "What only makes the recorder faster, by what programs usually do (`src/rt/cost.h`), "
      "left out one by one: instructions counted by callgrind, of smaller runs without a "
      "supervisor. More without it is what it gains. Pairs of one stack that are booked together "
-     "(pairs), the stack that came next the last time (foresight), no memo while stacks do not "
-     "come back (bypass), and a memo that grows while stacks that do have no room (growth).",
+     "(pairs), the stack that came next the last time (foresight), and a memo that grows while "
+     "stacks that come back have no room (growth).",
      devices_lines),
     ("said", "The overhead that a report says",
      "Processor time of all processes with the recorder, and of tidemark meanwhile, over that of "

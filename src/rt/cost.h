@@ -40,8 +40,7 @@ static inline void tide_cold_add(uint64_t from_cycles)
 enum tide_device {
   TIDE_DEVICE_PAIRS = 1 << 0,     // pairs of one stack are counted together: store/pairs.h
   TIDE_DEVICE_FORESIGHT = 1 << 1, // the stack that came next the last time: unwind/memo.h
-  TIDE_DEVICE_BYPASS = 1 << 2,    // no memo while stacks do not come back: unwind/capture.c
-  TIDE_DEVICE_GROWTH = 1 << 3,    // a memo too small for those that do grows: unwind/capture.c
+  TIDE_DEVICE_GROWTH = 1 << 2,    // a memo too small for those that do grows: unwind/capture.c
 };
 
 #define TIDE_HAS(device) (!(TIDE_DEVICES_OFF & TIDE_DEVICE_##device))

@@ -187,8 +187,6 @@ void tide_unwind_forget(struct tide_unwind *u)
 {
   forget_memo(u);
   u->n = u->n_fp = 0;
-  u->memo_credit = TIDE_MEMO_CREDIT;
-  u->memo_bypass = 0;
 }
 
 // The words of the last capture, from the outermost frame to the leaf. Of one frame, those that are
@@ -236,32 +234,18 @@ static void remember(struct tide_unwind *u, struct tide_regs r, const struct tid
   tide_memo_file(&u->memo, m, n, place);
 }
 
-// What a stack that was walked says of the program.
-static void adjust_credit(struct tide_unwind *u)
+static void *capture_before_memo(struct tide_unwind *u, struct tide_regs r)
 {
-  if (!u->is_new)
-    u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
-  else
-    u->memo_credit -= u->memo_credit > 0;
+  u->memo_later--;
+  return incremental(u, r);
 }
 
-static void *capture_past_memo(struct tide_unwind *u, struct tide_regs r)
-{
-  void *token = incremental(u, r);
-  adjust_credit(u);
-  if (u->memo_bypass != TIDE_MEMO_BYPASSED)
-    u->memo_bypass--;
-  else if (u->memo_credit >= TIDE_MEMO_BACK)
-    u->memo_bypass = 0;
-  return token;
-}
-
-// Where the memo is of no use.
+// Where the memo is of no use, or there is none yet.
 __attribute__((noinline)) static void *capture_without(struct tide_unwind *u, uint64_t pc,
                                                        uint64_t sp, uint64_t fp)
 {
   struct tide_regs r = {pc, sp, fp};
-  return sp - u->stack_lo >= u->stack_size ? tide_capture_foreign(u, r) : capture_past_memo(u, r);
+  return sp - u->stack_lo >= u->stack_size ? tide_capture_foreign(u, r) : capture_before_memo(u, r);
 }
 
 // A stack that the memo does not know. Apart, so that the search has to save few registers.
@@ -271,9 +255,6 @@ __attribute__((noinline)) static void *capture_anew(struct tide_unwind *u, uint6
 {
   struct tide_regs r = {pc, sp, fp};
   void *token = incremental(u, r);
-  adjust_credit(u);
-  if (TIDE_HAS(BYPASS) && !u->memo_credit)
-    u->memo_bypass = TIDE_MEMO_BYPASSED;
   if (u->n && !u->is_new) // most of those that come once never come again
     remember(u, r, place, token);
   return token;
@@ -287,7 +268,6 @@ __attribute__((noinline)) static void *capture_searching(struct tide_unwind *u, 
   const struct tide_memo_entry *m = tide_memo_search(&u->memo, pc, sp, fp, &place);
   if (TIDE_UNLIKELY(!m))
     return capture_anew(u, pc, sp, fp, &place);
-  u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
   return m->token;
 }
 
@@ -300,7 +280,6 @@ capture_foreseen(struct tide_unwind *u, const struct tide_memo_entry *m, uint64_
   __atomic_signal_fence(__ATOMIC_SEQ_CST); // from here on what is needed is loaded again
   tide_memo_found(&u->memo, m);
   u->memo.n_misled = 0;
-  u->memo_credit += u->memo_credit < TIDE_MEMO_CREDIT;
   return m->token;
 }
 
@@ -308,7 +287,7 @@ capture_foreseen(struct tide_unwind *u, const struct tide_memo_entry *m, uint64_
 __attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, uint64_t pc, uint64_t sp,
                                                   uint64_t fp)
 {
-  if (TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size) || TIDE_UNLIKELY(u->memo_bypass))
+  if (TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size) || TIDE_UNLIKELY(u->memo_later))
     return capture_without(u, pc, sp, fp);
   if (!TIDE_HAS(FORESIGHT) || TIDE_UNLIKELY(!tide_memo_foresees(&u->memo)))
     return capture_searching(u, pc, sp, fp);

@@ -82,8 +82,7 @@ bool tide_unwind_init(struct tide_unwind *u)
   if (!tide_memo_make(&u->memo, TIDE_MEMO_FIRST_LOG2) || !p)
     return false;
   place(u, p, FIRST_CAP);
-  u->memo_credit = TIDE_MEMO_CREDIT;
-  u->memo_bypass = TIDE_MEMO_LATER;
+  u->memo_later = TIDE_MEMO_LATER;
   return true;
 }
 

@@ -21,10 +21,7 @@ struct tide_fp_word { // a word other than a return address: saved fp, realigned
 };
 
 enum {
-  TIDE_MEMO_CREDIT = 2048,
-  TIDE_MEMO_BACK = 1024,     // credit with which it is asked again
-  TIDE_MEMO_LATER = 64,      // captures of a thread before it has one: many threads make no more
-  TIDE_MEMO_BYPASSED = 1024, // instead of a number of captures: until there is credit
+  TIDE_MEMO_LATER = 64, // captures of a thread before it has a memo: many threads make no more
   TIDE_PACKED = 96,
 };
 
@@ -40,10 +37,7 @@ struct tide_unwind { // a thread's unwinding state
   uint64_t n, n_fp;              // the last incremental capture: frames, words in fpw
   uint64_t stack_lo, stack_size; // the thread's own stack; size 0: unknown
   enum tide_walk_end end;        // of the last capture
-  // The memo pays only where stacks come back: those that do earn credit, found there or not,
-  // those met for the first time spend it, and without credit it is bypassed until there is some.
-  int32_t memo_credit;
-  uint32_t memo_bypass;  // 0: it is asked
+  uint32_t memo_later;           // so many captures before the memo is asked
   uint32_t memo_refused; // captures that came back and found no room since it was last emptied
   bool is_new; // said by the host: the stack it was last asked about came for the first time
   struct tide_memo_table memo;
