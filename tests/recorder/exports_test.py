@@ -11,8 +11,8 @@ import sys
 
 ROW = re.compile(r"^TIDE_HOOK(?:_OWN)?\((\w+),\s+(\w+),\s+(\w+),\s+(\w+),"
                  r"\s+([\w *]+?),\s+\((.*?)\)\)$", re.M | re.S)
-# Of a symbol: its visibility, section and name. A hidden one is nobody's to bind to.
-DYNAMIC = re.compile(r"^ *\d+: \w+ +\w+ +\w+ +\w+ +(\w+) +(\w+) +([^@\s]+)", re.M)
+# Of a symbol: its visibility, section and name. A hidden or local one is nobody's to bind to.
+DYNAMIC = re.compile(r"^ *\d+: \w+ +\w+ +\w+ +(?!LOCAL)\w+ +(\w+) +(\w+) +([^@\s]+)", re.M)
 # What a role says of the result and of the first arguments; None: nothing.
 SIZE, BLOCK = "size_t", "void *"
 ROLES = {"ALLOC": (BLOCK, SIZE), "ALLOC_ALIGNED": (BLOCK, SIZE, SIZE),
