@@ -160,6 +160,9 @@ enum {
   STATIC_BYTES = 64 << 10,
 };
 #define GAP_BYTES (INT64_C(4) << 20)
+// Data of a program and its libraries that the loader has relocated is private memory, too: some
+// MiB in a large one (rustup).
+#define UNSEEN_BYTES (INT64_C(16) << 20)
 
 // Has it mapped more at a time than a handler's stack? In a static program the stacks of threads
 // are mapped by the same function: as many as were alive together, at least. From a pack sites are
@@ -200,7 +203,8 @@ static bool has_memory_of_its_own(struct program *program, const struct tide_ima
   else if (program->rust.static_bytes >= STATIC_BYTES)
     snprintf(program->own, sizeof program->own, "has %s of static memory",
              tide_units_bytes(much, tide_exact((int64_t)program->rust.static_bytes), plain));
-  else if (anonymous >= GAP_BYTES && image->peak_bytes + image->page_peak_bytes < anonymous / 2 &&
+  else if (anonymous >= UNSEEN_BYTES &&
+           image->peak_bytes + image->page_peak_bytes < anonymous / 2 &&
            !is_kept_by_malloc(image, anonymous))
     snprintf(program->own, sizeof program->own, "has memory that was not seen");
   else
