@@ -7,6 +7,16 @@ import time
 from command_attach import Target, attach, let_go
 from ground import expect, finish, test
 
+# The end of an allocator that never gives anything back; before it comes what a size means.
+CARVED = """\
+  char *p = pool + __atomic_fetch_add(&used, (n + 127) / 64 * 64, __ATOMIC_SEQ_CST);
+  return p + 64;
+}
+EXPORT void *malloc(size_t n) { return carve(n); }
+EXPORT void *calloc(size_t n, size_t each) { return carve(n * each); }
+EXPORT void *realloc(void *old, size_t n) { return old ? old : carve(n); }
+EXPORT void free(void *p) { __asm__ volatile("" ::"r"(p)); }
+"""
 # An allocator with sizes that have a meaning: 12345 jumps away, 54321 waits to be cancelled.
 ALLOCATOR = """
 #define _GNU_SOURCE
@@ -23,14 +33,7 @@ static void *carve(size_t n)
 {
   if (n == 12345) longjmp(away, 1);
   if (n == 54321) { waits = 1; for (;;) pause(); }
-  char *p = pool + __atomic_fetch_add(&used, (n + 127) / 64 * 64, __ATOMIC_SEQ_CST);
-  return p + 64;
-}
-EXPORT void *malloc(size_t n) { return carve(n); }
-EXPORT void *calloc(size_t n, size_t each) { return carve(n * each); }
-EXPORT void *realloc(void *old, size_t n) { return old ? old : carve(n); }
-EXPORT void free(void *p) { __asm__ volatile("" ::"r"(p)); }
-"""
+""" + CARVED
 MAIN = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -132,14 +135,7 @@ static void wait_for(sem_t *sem) { while (sem_wait(sem) && errno == EINTR) ; }
 static void *carve(size_t n)
 {
   if (n == 24680) raise(SIGUSR1);
-  char *p = pool + __atomic_fetch_add(&used, (n + 127) / 64 * 64, __ATOMIC_SEQ_CST);
-  return p + 64;
-}
-EXPORT void *malloc(size_t n) { return carve(n); }
-EXPORT void *calloc(size_t n, size_t each) { return carve(n * each); }
-EXPORT void *realloc(void *old, size_t n) { return old ? old : carve(n); }
-EXPORT void free(void *p) { __asm__ volatile("" ::"r"(p)); }
-__attribute__((noipa)) static char *block(size_t n) { return malloc(n); }
+""" + CARVED + """__attribute__((noipa)) static char *block(size_t n) { return malloc(n); }
 __attribute__((noipa)) static void pass(void) { sem_post(&inside); wait_for(&gate); }
 __attribute__((noipa)) static void pass_with_much(void)
 {
