@@ -12,8 +12,8 @@ import sys
 import tempfile
 import threading
 
-from test_run import (BUILD, LOGS, ROOT, Counts, failure, meson_setup, meson_tests, ninja, run,
-                      runner, sanitized_tests, settled)
+from test_run import (BESIDE_OTHERS, BUILD, LOGS, MESON_FAILED, ROOT, Counts, failure, meson_setup,
+                      meson_tests, ninja, run, runner, sanitized_tests, settled)
 
 # For what is built to be run with a sanitizer and thrown away: lines for its traces, no variables,
 # and no way on behind what it found. Compiles in half the time.
@@ -36,7 +36,7 @@ PYTHON = sys.executable
 
 
 def unit(log):
-    return meson_tests(log, BUILD, "--timeout-multiplier", "4")  # other suites run beside it
+    return meson_tests(log, BUILD, *BESIDE_OTHERS, second_look=MESON_FAILED)
 
 
 def e2e(log):
@@ -90,10 +90,10 @@ def cross(log):
     broken = ninja(log, directory)
     if broken:
         return broken
-    counts = meson_tests(log, directory, "--timeout-multiplier", "4")
-    for mode in "bare", "agent":
-        counts.add(runner(log, [PYTHON, "tests/e2e/run.py", "--arch", OTHER_ARCH, "--mode", mode]))
-    counts.add(runner(log, [PYTHON, "tests/symbols/run.py", "--arch", OTHER_ARCH]))
+    counts = meson_tests(log, directory, *BESIDE_OTHERS, second_look=MESON_FAILED)
+    for words in (["tests/e2e/run.py", "--mode", "bare"], ["tests/e2e/run.py", "--mode", "agent"],
+                  ["tests/symbols/run.py"]):
+        counts.add(runner(log, [PYTHON, *words, "--arch", OTHER_ARCH], second_look=True))
     return counts
 
 
@@ -121,7 +121,8 @@ def sanitized_page(log, tidemark, env):
     with tempfile.TemporaryDirectory() as scratch:
         env = {name: f"{value}:log_path={scratch}/found" for name, value in env.items()}
         counts = runner(log, [*settled(), PYTHON, "tests/e2e/run.py", "--tidemark", tidemark,
-                              "--filter", r"^command\.(view_|html_|run_view|maps_)"], env=env)
+                              "--filter", r"^command\.(view_|html_|run_view|maps_)"], env=env,
+                        second_look=True)
         for path in sorted(pathlib.Path(scratch).iterdir()):
             text = path.read_text(errors="replace")
             log.write(text)

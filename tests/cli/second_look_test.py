@@ -59,6 +59,24 @@ test("once (a+b) [c]", async (t) => {
 """
 
 
+# Fails the first time it is asked for what its argument names, or hangs, or always fails.
+MESON_TEST = """
+import os, sys, time
+mark = os.environ["MARK"] + sys.argv[1]
+is_first = not os.path.exists(mark)
+open(mark, "w").close()
+if sys.argv[1] == "hangs" and is_first:
+    time.sleep(60)
+sys.exit("first time" if sys.argv[1] == "fails" or sys.argv[1] == "once" and is_first else 0)
+"""
+MESON_PROJECT = """project('mine')
+python = find_program('python3')
+foreach name : ['steady', 'once', 'hangs', 'fails']
+  test(name, python, args: [files('it.py'), name], suite: name, timeout: 1)
+endforeach
+"""
+
+
 def expect(condition, why):
     if not condition:
         sys.exit(f"FAILED {why}")
@@ -143,6 +161,25 @@ def parts_of_node():
         equal(counts.unsteady[0].splitlines()[0], "one # (a): differs", "what it said")
 
 
+def meson_tests_have_it():
+    with tempfile.TemporaryDirectory() as name:
+        root = pathlib.Path(name)
+        (root / "meson.build").write_text(MESON_PROJECT)
+        (root / "it.py").write_text(MESON_TEST)
+        log = open_log(root)
+        for ways, wanted in ((("FAIL", "TIMEOUT"), "3 passed, 1 failed"),
+                             (("TIMEOUT",), "2 passed, 2 failed")):
+            build = root / f"build{len(ways)}"
+            os.environ["MARK"] = f"{build}."
+            subprocess.run(["meson", "setup", build, root], check=True, capture_output=True)
+            counts = test_run.meson_tests(log, build, "-t", "2", second_look=ways)
+            equal(str(counts), wanted, f"meson's tests with a second look at {ways}")
+            told = sorted(note.splitlines()[0].rpartition(" / ")[2] for note in counts.unsteady)
+            equal(told, ["hangs: TIMEOUT", "once: FAIL"][:len(ways)], "what is told as unsteady")
+            expect(any("fails: FAIL" in note for note in counts.notes), f"{counts.notes}")
+        log.close()
+
+
 def session_tells_at_the_end():
     with place("FAIL a: one\nFAIL b: two\n0 passed, 2 failed\n",
                "ok a\nFAIL b: three\n1 passed, 1 failed\n") as there:
@@ -197,6 +234,7 @@ def page_tests_take_names():
 
 
 for case in (passes_at_second_look, fails_again, shows_nothing, has_no_second_look, parts_of_node,
-             session_tells_at_the_end, real_runners_take_names, page_tests_take_names):
+             meson_tests_have_it, session_tells_at_the_end, real_runners_take_names,
+             page_tests_take_names):
     case()
     print(f"ok {case.__name__}")

@@ -156,7 +156,7 @@ class Recorder:
     def __init__(self, tidemark, library, mode, arch):
         self.tidemark, self.library, self.mode, self.arch = tidemark, library, mode, arch
         self.emulator = [] if arch == os.uname().machine else \
-            [f"qemu-{arch}", "-L", f"/usr/{arch}-linux-gnu"]
+            ["env", "G_SLICE=always-malloc", f"qemu-{arch}", "-L", f"/usr/{arch}-linux-gnu"]
 
     def plain(self, command):
         return [*self.emulator, *command]
