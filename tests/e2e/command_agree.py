@@ -44,7 +44,7 @@ int main(void)
   free(early);
   keep(3000);
   pthread_join(thread, NULL);
-  usleep(30000);
+  usleep(300000); // time for a look after the peak
   return 0;
 }"""
 
