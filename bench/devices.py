@@ -107,6 +107,8 @@ def workloads(bench, root):
         ("redis-server under redis-benchmark",
          ["redis-server", "--port", "0", "--unixsocket", str(bench.scratch / SOCKET), "--save", "",
           "--daemonize", "no"], {}, None),
+        ("readelf -Wa, in UTF-8", ["readelf", "-Wa", "/bin/bash"],
+         {"LC_ALL": "C.UTF-8"}, None),
         *((f"pairs, {mode}", [bench.pairs, mode, "-d", "20", "-n", pairs], {}, None)
           for mode in ("hot", "fresh", "random")),
     ]
