@@ -34,7 +34,7 @@ static inline void fuzz_import(fuzz_reader *read, const uint8_t *data, size_t n)
   must(tide_capture_check(capture, NULL) == TIDE_ERR_OK);
   must(capture->cut == (capture->cut_note != NULL));
   must(capture->n_images == 1 && capture->images[0].origin);
-  fuzz_page(capture);
+  fuzz_page(capture, data, n);
   struct tide_buf out = {0};
   must(tide_file_encode(capture, &out, &diag) == TIDE_ERR_OK);
   err = tide_file_parse(out.data, out.n, "fuzz", &again, &diag);

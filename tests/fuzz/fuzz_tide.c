@@ -79,7 +79,7 @@ static void read_twice(const uint8_t *data, size_t n)
   }
   must(tide_capture_check(capture, NULL) == TIDE_ERR_OK);
   must(capture->cut == (capture->cut_note != NULL));
-  fuzz_page(capture);
+  fuzz_page(capture, data, n);
   struct tide_buf out = {0};
   must(tide_file_encode(capture, &out, &diag) == TIDE_ERR_OK);
   enum tide_err err = tide_file_parse(out.data, out.n, "fuzz", &again, &diag);
