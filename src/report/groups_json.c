@@ -177,7 +177,7 @@ static void write_group(struct tide_json *json, struct tide_view *view,
   tide_json_put_i64(json, "weight", group->measure);
   tide_json_put_u64(json, "stacks", group->n_stacks);
   if (groups->kind == TIDE_GROUP_PAGES) {
-    const struct tide_group_part one = tide_groups_stack(groups, view->profile, group_idx, 0);
+    const struct tide_group_gift one = tide_groups_stack(groups, view->profile, group_idx, 0);
     const struct tide_profile_site *site = &view->profile->sites[one.site];
     tide_json_put_text(json, "mapped", tide_pages_name(view->profile, group));
     write_page_numbers(json, group);

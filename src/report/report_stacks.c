@@ -219,16 +219,16 @@ void tide_stacks_write(const struct tide_screen *screen, struct tide_view *view,
   int64_t left = group->measure;
   size_t n = 0, n_stacks = tide_groups_stacks(groups, view->profile, group_idx);
   for (size_t i = 0; i < n_stacks && n < options->n_stacks; i++) {
-    const struct tide_group_part part = tide_groups_stack(groups, view->profile, group_idx, i);
-    const struct tide_profile_site *site = &view->profile->sites[part.site];
+    const struct tide_group_gift gift = tide_groups_stack(groups, view->profile, group_idx, i);
+    const struct tide_profile_site *site = &view->profile->sites[gift.site];
     if (site->kind == TIDE_SITE_LOST)
       continue;
     struct lines lines = lines_of(view, site->stack, options->all_frames);
     if (n_stacks > 1)
-      write_head(screen, view, group, part.weight, "through:");
+      write_head(screen, view, group, gift.weight, "through:");
     write_lines(screen, view, &lines);
     free(lines.items);
-    left -= part.weight;
+    left -= gift.weight;
     n++;
   }
   if (n && n < n_stacks) {

@@ -218,43 +218,43 @@ static size_t file_len(const char *file, uint32_t *ret_line)
 }
 
 // CPython's "py::qualified.name:file".
-static bool split_python(const char *name, struct tide_perfmap_parts *ret_parts)
+static bool split_python(const char *name, struct tide_perfmap_place *ret_place)
 {
   const char *function = name + strlen("py::");
   const char *colon = strncmp(name, "py::", 4) == 0 ? strchr(function, ':') : NULL;
   if (!colon || colon == function || !colon[1])
     return false;
-  *ret_parts = (struct tide_perfmap_parts){
+  *ret_place = (struct tide_perfmap_place){
       .function = tide_strndup(function, (size_t)(colon - function)),
       .file = tide_strdup(colon + 1),
   };
   return true;
 }
 
-void tide_perfmap_split(const char *name, struct tide_perfmap_parts *ret_parts)
+void tide_perfmap_split(const char *name, struct tide_perfmap_place *ret_place)
 {
-  if (split_python(name, ret_parts))
+  if (split_python(name, ret_place))
     return;
   const char *text = behind_v8_prefix(name);
   const char *blank = text ? blank_before_file(text) : NULL;
   if (!blank || !blank[1]) {
-    *ret_parts = (struct tide_perfmap_parts){.function = tide_strdup(name)};
+    *ret_place = (struct tide_perfmap_place){.function = tide_strdup(name)};
     return;
   }
-  struct tide_perfmap_parts parts = {0};
+  struct tide_perfmap_place place = {0};
   const char *file = blank + 1;
   if (strncmp(file, "file://", 7) == 0)
     file += 7;
-  size_t n = file_len(file, &parts.line);
-  parts.file = tide_strndup(file, n);
-  parts.function =
+  size_t n = file_len(file, &place.line);
+  place.file = tide_strndup(file, n);
+  place.function =
       blank > text ? tide_strndup(text, (size_t)(blank - text)) : tide_strdup("(anonymous)");
-  *ret_parts = parts;
+  *ret_place = place;
 }
 
-void tide_perfmap_parts_done(struct tide_perfmap_parts *parts)
+void tide_perfmap_place_done(struct tide_perfmap_place *place)
 {
-  free(parts->function);
-  free(parts->file);
-  *parts = (struct tide_perfmap_parts){0};
+  free(place->function);
+  free(place->file);
+  *place = (struct tide_perfmap_place){0};
 }

@@ -28,10 +28,10 @@ const char *tide_perfmap_name(const struct tide_perfmap *map, uint64_t addr);
 // What engines put into a name besides the function. V8 writes "JS:*name file:line:column", where
 // the sign tells how the code was compiled: the same function, whatever the sign. CPython writes
 // "py::name:file".
-struct tide_perfmap_parts {
+struct tide_perfmap_place {
   char *function; // owned, as file; never NULL
   char *file;     // NULL when the name has none
   uint32_t line;  // of the function's start; 0: not known
 };
-void tide_perfmap_split(const char *name, struct tide_perfmap_parts *ret_parts);
-void tide_perfmap_parts_done(struct tide_perfmap_parts *parts);
+void tide_perfmap_split(const char *name, struct tide_perfmap_place *ret_place);
+void tide_perfmap_place_done(struct tide_perfmap_place *place);

@@ -25,13 +25,13 @@ static void give_weight(struct tide_groups *groups, struct tide_group *group, si
   if (!weight)
     return;
   add_wrapping(&group->measure, weight);
-  TIDE_GROW(groups->parts, groups->n_parts, groups->cap_parts);
-  groups->parts[groups->n_parts++] = (struct tide_group_part){group->key, (uint32_t)site, weight};
+  TIDE_GROW(groups->gifts, groups->n_gifts, groups->cap_gifts);
+  groups->gifts[groups->n_gifts++] = (struct tide_group_gift){group->key, (uint32_t)site, weight};
 }
 
 static int by_key_and_weight(const void *left, const void *right)
 {
-  const struct tide_group_part *a = left, *b = right;
+  const struct tide_group_gift *a = left, *b = right;
   int order = (a->key > b->key) - (a->key < b->key);
   if (!order)
     order = (a->weight < b->weight) - (a->weight > b->weight);
@@ -208,8 +208,8 @@ void tide_groups_across(struct tide_groups *groups, const struct tide_view *view
       add_classes(groups, &classes, i);
   }
   tide_classes_done(&classes);
-  if (groups->n_parts)
-    qsort(groups->parts, groups->n_parts, sizeof *groups->parts, by_key_and_weight);
+  if (groups->n_gifts)
+    qsort(groups->gifts, groups->n_gifts, sizeof *groups->gifts, by_key_and_weight);
   groups->n_stacks_placed = groups->n_stacks;
   compact(groups);
 }

@@ -70,17 +70,17 @@ struct tide_group_ways tide_groups_ways(const struct tide_groups *groups, struct
   TIDE_CLEANUP_FREE struct way *ways = tide_alloc_array(2 * n + 1, sizeof *ways);
   struct way *vias = ways, *callers = ways + n;
   for (size_t i = 0; i < n; i++) {
-    const struct tide_group_part part = tide_groups_stack(groups, profile, group_idx, i);
-    if (profile->sites[part.site].kind == TIDE_SITE_LOST)
+    const struct tide_group_gift gift = tide_groups_stack(groups, profile, group_idx, i);
+    if (profile->sites[gift.site].kind == TIDE_SITE_LOST)
       continue;
-    uint32_t stack = profile->sites[part.site].stack;
+    uint32_t stack = profile->sites[gift.site].stack;
     struct tide_blame blame = tide_view_blame(view, stack);
     if (groups->kind == TIDE_GROUP_PAGES && !blame.via && !blame.caller)
       blame.caller = caller_of(view, stack, blame.culprit);
     if (blame.via)
-      vias[n_vias++] = (struct way){blame.via, part.weight};
+      vias[n_vias++] = (struct way){blame.via, gift.weight};
     if (blame.caller)
-      callers[n_callers++] = (struct way){blame.caller, part.weight};
+      callers[n_callers++] = (struct way){blame.caller, gift.weight};
   }
   return (struct tide_group_ways){weightiest(vias, n_vias), weightiest(callers, n_callers)};
 }

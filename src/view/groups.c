@@ -299,13 +299,13 @@ void tide_groups_free(struct tide_groups *groups)
   free(groups->sites);
   free(groups->stacks);
   free(groups->first);
-  free(groups->parts);
+  free(groups->gifts);
   free(groups);
 }
 
-static size_t first_part(const struct tide_groups *groups, uint32_t key)
+static size_t first_gift(const struct tide_groups *groups, uint32_t key)
 {
-  return TIDE_FIRST_NOT_BELOW(groups->parts, groups->n_parts, key, key);
+  return TIDE_FIRST_NOT_BELOW(groups->gifts, groups->n_gifts, key, key);
 }
 
 size_t tide_groups_stacks(const struct tide_groups *groups, const struct tide_profile *profile,
@@ -313,22 +313,22 @@ size_t tide_groups_stacks(const struct tide_groups *groups, const struct tide_pr
 {
   uint32_t key = groups->items[group_idx].key;
   if (!groups->of_site)
-    return first_part(groups, key + 1) - first_part(groups, key);
+    return first_gift(groups, key + 1) - first_gift(groups, key);
   size_t first = groups->first[group_idx], past = groups->first[group_idx + 1];
   while (past > first && profile->sites[groups->sites[past - 1]].weight <= 0)
     past--;
   return past - first;
 }
 
-struct tide_group_part tide_groups_stack(const struct tide_groups *groups,
+struct tide_group_gift tide_groups_stack(const struct tide_groups *groups,
                                          const struct tide_profile *profile, size_t group_idx,
                                          size_t i)
 {
   uint32_t key = groups->items[group_idx].key;
   if (!groups->of_site)
-    return groups->parts[first_part(groups, key) + i];
+    return groups->gifts[first_gift(groups, key) + i];
   uint32_t site = groups->sites[groups->first[group_idx] + i];
-  return (struct tide_group_part){key, site, profile->sites[site].weight};
+  return (struct tide_group_gift){key, site, profile->sites[site].weight};
 }
 
 size_t tide_groups_shown(struct tide_groups *groups, size_t n_max, int64_t min_measure)

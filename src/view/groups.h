@@ -56,7 +56,7 @@ struct tide_group {
   uint32_t number; // thread, class of size or of lifetime, stack: as the kind is
   bool several;    // of several threads or classes, not told apart; of classes, number is the first
   uint32_t last;   // and this the last
-  uint32_t key;    // of threads and classes: what its parts are found by
+  uint32_t key;    // of threads and classes: what its gifts are found by
 
   int64_t measure; // under the question asked
   // Classes of size and lifetime have the measure and allocations: nothing else is known by class.
@@ -70,7 +70,7 @@ struct tide_group {
   enum tide_fate fate; // none until told
 };
 
-struct tide_group_part { // what a site gave to a group that cuts across sites
+struct tide_group_gift { // what a site gave to a group that cuts across sites
   uint32_t key, site;
   int64_t weight;
 };
@@ -86,8 +86,8 @@ struct tide_groups {
   // stacks beside them. NULL as of_site is.
   uint32_t *sites, *stacks;
   size_t *first;
-  struct tide_group_part *parts; // by rising key, then falling weight; NULL where there is of_site
-  size_t n_parts, cap_parts;
+  struct tide_group_gift *gifts; // by rising key, then falling weight; NULL where there is of_site
+  size_t n_gifts, cap_gifts;
   size_t n_stacks;              // heap stacks with any weight
   size_t n_stacks_placed;       // of them gathered into items
   struct tide_group rest;       // sums of the stacks not gathered; no frame
@@ -130,7 +130,7 @@ struct tide_group tide_groups_others(const struct tide_groups *groups, size_t n_
 // is what it gave to the group.
 size_t tide_groups_stacks(const struct tide_groups *groups, const struct tide_profile *profile,
                           size_t group_idx);
-struct tide_group_part tide_groups_stack(const struct tide_groups *groups,
+struct tide_group_gift tide_groups_stack(const struct tide_groups *groups,
                                          const struct tide_profile *profile, size_t group_idx,
                                          size_t i);
 

@@ -313,12 +313,12 @@ static size_t store_names(struct tide_image *image, const struct tide_perfmap *m
     const char *name = tide_perfmap_name(map, addrs[i]);
     if (!name)
       continue;
-    struct tide_perfmap_parts parts;
-    tide_perfmap_split(name, &parts);
+    struct tide_perfmap_place place;
+    tide_perfmap_split(name, &place);
     struct tide_names_frame frame = {
-        .function = parts.function, .file = parts.file, .line = parts.line};
+        .function = place.function, .file = place.file, .line = place.line};
     tide_names_builder_add(builder, 0, addrs[i], &frame, 1);
-    tide_perfmap_parts_done(&parts);
+    tide_perfmap_place_done(&place);
     n_named++;
   }
   if (n_named && !tide_names_builder_finish(builder, image))

@@ -23,12 +23,12 @@ static struct tide_perfmap *read_text(const char *text, size_t n, size_t piece)
 
 static void check_parts(const char *name)
 {
-  struct tide_perfmap_parts parts;
-  tide_perfmap_split(name, &parts);
-  if (strlen(parts.function) > strlen(name) + strlen("(anonymous)") ||
-      (parts.file && strlen(parts.file) > strlen(name)))
+  struct tide_perfmap_place place;
+  tide_perfmap_split(name, &place);
+  if (strlen(place.function) > strlen(name) + strlen("(anonymous)") ||
+      (place.file && strlen(place.file) > strlen(name)))
     abort();
-  tide_perfmap_parts_done(&parts);
+  tide_perfmap_place_done(&place);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

@@ -304,10 +304,10 @@ static void check_stacks(const struct tide_groups *groups, const struct tide_pro
   for (size_t i = 0; i < groups->n; i++) {
     int64_t sum = 0, last = INT64_MAX;
     for (size_t k = 0; k < tide_groups_stacks(groups, profile, i); k++) {
-      struct tide_group_part part = tide_groups_stack(groups, profile, i, k);
-      assert_true(part.site < profile->n_sites && part.weight <= last);
-      last = part.weight;
-      sum += part.weight;
+      struct tide_group_gift gift = tide_groups_stack(groups, profile, i, k);
+      assert_true(gift.site < profile->n_sites && gift.weight <= last);
+      last = gift.weight;
+      sum += gift.weight;
     }
     assert_int_equal(sum, groups->items[i].measure);
   }

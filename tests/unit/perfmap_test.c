@@ -166,14 +166,14 @@ static void test_parts(void **state)
       {"void foo /x.c:3:2", "void foo /x.c:3:2", NULL, 0},
   };
   for (size_t i = 0; i < N(cases); i++) {
-    struct tide_perfmap_parts parts;
-    tide_perfmap_split(cases[i].name, &parts);
-    assert_string_equal(parts.function, cases[i].function);
-    assert_true((parts.file == NULL) == (cases[i].file == NULL));
-    if (parts.file)
-      assert_string_equal(parts.file, cases[i].file);
-    assert_int_equal(parts.line, cases[i].line);
-    tide_perfmap_parts_done(&parts);
+    struct tide_perfmap_place place;
+    tide_perfmap_split(cases[i].name, &place);
+    assert_string_equal(place.function, cases[i].function);
+    assert_true((place.file == NULL) == (cases[i].file == NULL));
+    if (place.file)
+      assert_string_equal(place.file, cases[i].file);
+    assert_int_equal(place.line, cases[i].line);
+    tide_perfmap_place_done(&place);
   }
 }
 
