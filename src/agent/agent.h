@@ -42,19 +42,33 @@ TIDE_HOT bool tide_agent_is_of(const struct tide_agent_place *place, uint64_t th
          (!offset || *(const uint32_t *)(thread_pointer + (uint64_t)offset) == place->tid);
 }
 
-// NULL: it has to be looked for.
-TIDE_HOT struct tide_agent_seat *tide_agent_seat_at_hand(void)
+TIDE_HOT struct tide_agent_seat *tide_agent_home_seat(uint64_t thread_pointer)
 {
-  uint64_t tp = (uint64_t)__builtin_thread_pointer();
-  struct tide_agent_seat *seat = &tide_agent_seats[tide_agent_home(tp)];
-  return TIDE_LIKELY(tide_agent_is_of(&seat->place, tp)) ? seat : NULL;
+  struct tide_agent_seat *seat = &tide_agent_seats[tide_agent_home(thread_pointer)];
+  __asm__("" : "+r"(seat)); // kept as it is, not as a number that is made an address at each use
+  return seat;
 }
 
 // NULL: there is no place for it.
 TIDE_HOT struct tide_agent_seat *tide_agent_seat(void)
 {
-  struct tide_agent_seat *seat = tide_agent_seat_at_hand();
-  return TIDE_LIKELY(seat) ? seat : tide_agent_seat_slowly((uint64_t)__builtin_thread_pointer());
+  uint64_t tp = (uint64_t)__builtin_thread_pointer();
+  struct tide_agent_seat *seat = tide_agent_home_seat(tp);
+  return TIDE_LIKELY(tide_agent_is_of(&seat->place, tp)) ? seat : tide_agent_seat_slowly(tp);
+}
+
+// Of a thread that is in no hook. NULL: it is, or its place has to be looked for. What there is to
+// ask is asked at once. Where no number is known, a word that is there in any case is masked out.
+TIDE_HOT struct tide_agent_seat *tide_agent_seat_at_hand(void)
+{
+  uint64_t tp = (uint64_t)__builtin_thread_pointer();
+  struct tide_agent_seat *seat = tide_agent_home_seat(tp);
+  const struct tide_agent_face *face = &tide_agent_face;
+  if (TIDE_UNLIKELY(seat->place.thread_pointer != tp))
+    return NULL;
+  uint32_t tid = *(const uint32_t *)(tp + (uint64_t)(int64_t)face->tid_offset);
+  return TIDE_LIKELY(!(((tid ^ seat->place.tid) & face->tid_mask) | seat->place.inside)) ? seat
+                                                                                         : NULL;
 }
 
 // The thread is inside of a hook that it has left by a jump. sp: of the caller of the one that it
@@ -64,6 +78,7 @@ bool tide_agent_has_jumped(struct tide_agent_seat *seat, uint64_t sp);
 // Around the outermost hook.
 TIDE_HOT void tide_agent_begin(struct tide_agent_seat *seat, uint64_t sp)
 {
+  __asm__("" : "+r"(sp)); // else a compiler cuts it in memory
   seat->place.mark = (uint32_t)sp;
   seat->place.inside = 1;
   __asm__ volatile("" ::: "memory");
@@ -120,7 +135,7 @@ void tide_agent_loaded(void);
 uint64_t tide_agent_paging(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
                            const struct tide_agent_frame *frame);
 
-// A hooked function was called: with these registers, by this hook's number. What it returns goes
+// A hooked function was called: with these registers, by this hook. What it returns goes
 // to the caller.
 uint64_t tide_agent_event(const struct tide_agent_frame *frame);
 
@@ -135,7 +150,7 @@ uint64_t tide_agent_free(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_
                          const struct tide_agent_hook *hook);
 
 // The same of a function that may throw, through whose caller no frame of ours may be: no unwinder
-// knows how to leave one. 0: the real function, whose address is then in the frame's index, is to
+// knows how to leave one. 0: the real function, whose address is then the frame's hook, is to
 // be gone on with as if there were no hook.
 uint64_t tide_agent_event_new(struct tide_agent_frame *frame);
 

@@ -244,7 +244,7 @@ static uint64_t run_within(struct tide_agent_seat *seat, const struct tide_agent
 
 __attribute__((used)) uint64_t tide_agent_event(const struct tide_agent_frame *f)
 {
-  const struct tide_agent_hook *hook = &tide_agent_face.hooks[f->index];
+  const struct tide_agent_hook *hook = (const struct tide_agent_hook *)f->hook;
   if (TIDE_UNLIKELY(hook->role >= TIDE_ROLE_MAP)) {
     // Before the thread's place is touched: it may be a vfork child's, whose exec does not return.
     if (hook->role == TIDE_ROLE_EXEC)
@@ -303,19 +303,19 @@ static void note_vow(const struct tide_agent_hook *hook, const struct tide_agent
 
 __attribute__((used)) uint64_t tide_agent_event_new(struct tide_agent_frame *f)
 {
-  const struct tide_agent_hook *hook = &tide_agent_face.hooks[f->index];
+  const struct tide_agent_hook *hook = (const struct tide_agent_hook *)f->hook;
   if (hook->role == TIDE_ROLE_LOADED) {
     tide_agent_loaded();
-    f->index = hook->real;
+    f->hook = hook->real;
     return 0;
   }
   if (hook->role == TIDE_ROLE_VOW || hook->role == TIDE_ROLE_CALL) {
     note_vow(hook, f);
-    f->index = hook->real;
+    f->hook = hook->real;
     return 0;
   }
   struct tide_agent_seat *seat = tide_agent_seat();
-  f->index = hook->real;
+  f->hook = hook->real;
   if (TIDE_UNLIKELY(!seat || !hook->nothrow)) {
     if (tide_boot_ready())
       tide_add_relaxed(&tide_store.header->n_lost_full, 1);

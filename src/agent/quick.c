@@ -25,11 +25,17 @@ static uint64_t call_real(const struct tide_agent_hook *hook, const struct argum
   return ((real_function *)hook->real)(x->a, x->b, x->c, x->d, x->e);
 }
 
+// Read anew each time: kept, it would take a register that has to be saved.
+TIDE_HOT uint64_t tag_of(const struct tide_agent_hook *hook)
+{
+  return (uint64_t) * (const volatile uint32_t *)&hook->family << TIDE_PC_TAG_SHIFT;
+}
+
 TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
                            uint64_t p, uint64_t size, struct tide_regs caller)
 {
   struct tide_thread *t = tide_enter(&seat->seat);
-  caller.pc |= (uint64_t)hook->family << TIDE_PC_TAG_SHIFT;
+  caller.pc |= tag_of(hook);
   if (TIDE_LIKELY(t))
     tide_record_block(t, (void *)p, size, caller);
 }
@@ -78,21 +84,26 @@ TIDE_COLD static uint64_t alloc_slowly(const struct tide_agent_hook *hook,
   return p;
 }
 
+// Only while the real function runs is the thread inside of it: what is called from here on is the
+// recorder's own code, where a handler that allocates finds the thread at work (record/thread.h).
 __attribute__((used)) uint64_t tide_agent_alloc(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                                                 uint64_t e, const struct tide_agent_hook *hook)
 {
   struct tide_agent_seat *seat = tide_agent_seat_at_hand();
-  if (TIDE_UNLIKELY(!seat || seat->place.inside))
+  if (TIDE_UNLIKELY(!seat))
     return alloc_slowly(hook, &(struct arguments){a, b, c, d, e}, TIDE_CALLER_REGS());
   uint64_t size = size_asked(hook, a, b);
   tide_agent_begin(seat, (uint64_t)__builtin_dwarf_cfa());
   uint64_t p = ((real_function *)hook->real)(a, b, c, d, e);
-  if (TIDE_LIKELY(p))
-    record_block(seat, hook, p, size, TIDE_CALLER_REGS());
-  else
-    tide_record_failed();
   tide_agent_end(seat);
-  return p;
+  if (TIDE_UNLIKELY(!p)) {
+    tide_record_failed();
+    return 0;
+  }
+  struct tide_thread *t = tide_enter(&seat->seat);
+  return TIDE_LIKELY(t) ? (uint64_t)tide_record_at(t, TIDE_CAPTURE_TAGGED(&t->unwind, tag_of(hook)),
+                                                   (void *)p, size)
+                        : p;
 }
 
 void tide_agent_record_free(struct tide_agent_seat *seat, uint64_t p)
@@ -115,16 +126,50 @@ TIDE_COLD static uint64_t free_slowly(const struct tide_agent_hook *hook, const 
   return ret;
 }
 
-__attribute__((used)) uint64_t tide_agent_free(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-                                               uint64_t e, const struct tide_agent_hook *hook)
+typedef uint64_t free_function(uint64_t a, uint64_t b, uint64_t c); // none has more arguments
+
+TIDE_HOT uint64_t free_really(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+                              uint64_t a, uint64_t b, uint64_t c, uint64_t sp)
 {
-  typedef uint64_t free_function(uint64_t a, uint64_t b, uint64_t c); // none has more arguments
-  struct tide_agent_seat *seat = tide_agent_seat_at_hand();
-  if (TIDE_UNLIKELY(!seat || seat->place.inside || !a))
-    return free_slowly(hook, &(struct arguments){a, b, c, d, e}, (uint64_t)__builtin_dwarf_cfa());
-  tide_agent_begin(seat, (uint64_t)__builtin_dwarf_cfa());
-  tide_free_recording(&seat->seat, (void *)a);
+  tide_agent_begin(seat, sp);
   uint64_t ret = ((free_function *)hook->real)(a, b, c);
   tide_agent_end(seat);
   return ret;
+}
+
+// The end of a block in other ways than the usual. Apart, as this has to save registers.
+__attribute__((noinline)) static uint64_t free_by_ways(uint64_t a, uint64_t b, uint64_t c,
+                                                       struct tide_agent_seat *seat,
+                                                       struct tide_thread *t,
+                                                       const struct tide_agent_hook *hook)
+{
+  if (TIDE_LIKELY(a))
+    tide_free_entered(&seat->seat, t, (void *)a);
+  else if (t)
+    tide_leave(t);
+  return free_really(seat, hook, a, b, c, (uint64_t)__builtin_dwarf_cfa());
+}
+
+TIDE_COLD static uint64_t free_and_pay(uint64_t a, uint64_t b, uint64_t c,
+                                       struct tide_agent_seat *seat, struct tide_thread *t,
+                                       const struct tide_agent_hook *hook)
+{
+  tide_leave_slow(t);
+  return free_really(seat, hook, a, b, c, (uint64_t)__builtin_dwarf_cfa());
+}
+
+// It begins as tide_free_entered() does: what is usual there calls nobody but the real function.
+// The latest block, which that is about, is not NULL.
+__attribute__((used)) uint64_t tide_agent_free(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                               uint64_t e, const struct tide_agent_hook *hook)
+{
+  struct tide_agent_seat *seat = tide_agent_seat_at_hand();
+  if (TIDE_UNLIKELY(!seat))
+    return free_slowly(hook, &(struct arguments){a, b, c, d, e}, (uint64_t)__builtin_dwarf_cfa());
+  struct tide_thread *t = tide_enter_quickly(&seat->seat);
+  if (!t || !tide_writer_waits(&t->writer) || !tide_pairs_free_again(&t->writer, a))
+    return free_by_ways(a, b, c, seat, t, hook);
+  if (TIDE_UNLIKELY(!tide_leave_quickly(t)))
+    return free_and_pay(a, b, c, seat, t, hook);
+  return free_really(seat, hook, a, b, c, (uint64_t)__builtin_dwarf_cfa());
 }

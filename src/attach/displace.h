@@ -20,7 +20,7 @@ enum {
   TIDE_DISPLACED_BYTES = 112, // of code that replaces them, the jump back included
   TIDE_PAD_BYTES = 4,
   TIDE_UNDO_BYTES = 4,
-  TIDE_ENTER_BYTES = 24,
+  TIDE_ENTER_BYTES = 28,
 };
 
 struct tide_displaced {
@@ -62,10 +62,9 @@ struct tide_displacer {
   bool (*branches_into)(const struct tide_code *function, size_t pad, size_t n);
   // Are the bytes nothing but what compilers fill gaps between functions with?
   bool (*is_padding)(const struct tide_code *gap);
-  // What an island begins with: hands `index` over to the hook, which may be anywhere. Its length.
-  size_t (*enter)(uint8_t *code, uint32_t index, uint64_t hook);
-  // The hook's address in what enter() wrote; 0: it did not.
-  uint64_t (*entered)(const uint8_t *code);
+  // What an island begins with: hands the address of its hook over to what is at `enter`, which may
+  // be anywhere. TIDE_ENTER_BYTES at most.
+  void (*enter)(uint8_t *code, uint64_t hook, uint64_t enter);
   // Where a jump that one of the two below wrote goes; 0: there is none.
   uint64_t (*jumps_to)(const uint8_t *code, uint64_t at);
   // Writes a jump at `at`; false: out of reach.

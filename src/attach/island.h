@@ -2,17 +2,17 @@
 //
 // The island of a hooked function, as it lies in the process:
 //
-//     0  what undoes the pad, then the way to the hook
-//    28  a landing pad: the hook calls this
-//    32  the displaced instructions, and the way back
-//   144  how to undo it: enough for another tracer, if the one that patched was killed
+//     0  what undoes the pad, then the way into the agent
+//    32  a landing pad: the agent calls this
+//    36  the displaced instructions, and the way back
+//   152  how to undo it: enough for another tracer, if the one that patched was killed
 #pragma once
 #include "attach/displace.h"
 
 enum {
-  TIDE_ISLAND_REAL_AT = 28,
-  TIDE_ISLAND_CODE_AT = 32,
-  TIDE_ISLAND_NOTE_AT = 144,
+  TIDE_ISLAND_REAL_AT = 32,
+  TIDE_ISLAND_CODE_AT = 36,
+  TIDE_ISLAND_NOTE_AT = 152,
   TIDE_ISLAND_BYTES = 256,
 };
 #define TIDE_ISLAND_MAGIC UINT64_C(0x31306b72616d6574) // "temark01"
@@ -27,8 +27,8 @@ struct tide_island_note {
 // What it is made of.
 struct tide_island {
   const struct tide_displaced *displaced;
-  uint32_t index;               // of the hook
-  uint64_t hook;                // where the agent is entered
+  uint64_t hook;                // where its struct tide_agent_hook lies in the process
+  uint64_t enter;               // where the agent is entered
   struct tide_island_note note; // its magic is written here
 };
 

@@ -125,9 +125,12 @@ static enum tide_patch_step step_map(struct tide_job *job)
 // With all threads stopped it shows where libc keeps their numbers.
 static enum tide_patch_step step_apply(struct tide_job *job)
 {
-  int32_t offset = tide_tracer_tid_offset(&job->tracer);
+  const int32_t found[] = {tide_tracer_tid_offset(&job->tracer), -1}; // and its mask
   uint64_t at = job->attachment.mark.face + offsetof(struct tide_agent_face, tid_offset);
-  if (offset && !tide_outside_write(job->outside, at, &offset, sizeof offset))
+  _Static_assert(offsetof(struct tide_agent_face, tid_mask) ==
+                     offsetof(struct tide_agent_face, tid_offset) + sizeof *found,
+                 "one behind the other");
+  if (found[0] && !tide_outside_write(job->outside, at, found, sizeof found))
     return TIDE_STEP_FAILED;
   return tide_attachment_apply(&job->attachment);
 }

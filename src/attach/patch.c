@@ -217,7 +217,7 @@ enum tide_patch_step tide_attachment_unmap(struct tide_attachment *a)
   return step;
 }
 
-static uint64_t hook_for(const struct tide_attachment *a, enum tide_role role)
+static uint64_t enter_for(const struct tide_attachment *a, enum tide_role role)
 {
   switch (role) {
   case TIDE_ROLE_NEW: // it throws, or it may wait for ever: no frame of ours is beneath it
@@ -238,8 +238,9 @@ static void fill_island(const struct tide_attachment *a, const struct tide_patch
                         uint8_t bytes[TIDE_ISLAND_BYTES])
 {
   struct tide_island island = {&p->displaced,
-                               p->index,
-                               hook_for(a, p->entry.role),
+                               a->mark.face + offsetof(struct tide_agent_face, hooks) +
+                                   p->index * sizeof(struct tide_agent_hook),
+                               enter_for(a, p->entry.role),
                                {.at = p->at, .hole = p->hole, .n = (uint8_t)p->n}};
   memcpy(island.note.old, p->old, sizeof p->old);
   memcpy(island.note.hole_old, p->hole_old, sizeof p->hole_old);

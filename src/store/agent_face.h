@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define TIDE_AGENT_MAGIC UINT64_C(0x746e656761656474) // "tdeagent"
-#define TIDE_AGENT_VERSION 7u
+#define TIDE_AGENT_VERSION 8u
 #define TIDE_AGENT_STORE_NAME "tidemark-agent-store"
 #define TIDE_AGENT_MARK UINT64_C(0x316b72616d656474) // "tdemark1"
 
@@ -72,6 +72,7 @@ struct tide_agent_face {
   uint64_t page_bytes, vdso, stack_top, stack_origin;
   uint32_t blocks_are_apart; // begin at least 32 bytes apart: glibc's malloc, and no other
   int32_t tid_offset; // from the thread pointer, where libc keeps the thread's number; 0: nowhere
+  uint32_t tid_mask;  // all ones, or 0 where it is nowhere
   uint32_t command_bytes;
   // What the tracer maps for it: code, data, then islands.
   uint32_t n_ranges;

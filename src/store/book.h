@@ -263,14 +263,18 @@ void tide_book_end_foreign(struct tide_writer *w, uint32_t cell, const struct ti
 
 // Is addr the latest block of this thread, and still that one? Another thread may have freed it and
 // been given the address again; its cell is then another's. If so, we are in its region, unless
-// that has a direct table.
+// that has a direct table, as the first of these two knows.
+TIDE_HOT bool tide_book_is_last_direct(const struct tide_writer *w, uint64_t addr)
+{
+  return addr == w->last &&
+         TIDE_LIKELY(tide_load_relaxed(&w->last_place.slot->what) == w->last_words.what);
+}
+
 TIDE_HOT bool tide_book_is_last(struct tide_writer *w, uint64_t addr)
 {
-  if (addr != w->last)
-    return false;
   if (TIDE_UNLIKELY(w->last_place.region))
-    return tide_live_again(&w->station, &w->last_place, &w->last_words);
-  return TIDE_LIKELY(tide_load_relaxed(&w->last_place.slot->what) == w->last_words.what);
+    return addr == w->last && tide_live_again(&w->station, &w->last_place, &w->last_words);
+  return tide_book_is_last_direct(w, addr);
 }
 
 // It is no more.

@@ -145,7 +145,7 @@ TIDE_HOT bool tide_pairs_free_waiting(struct tide_writer *w, uint64_t addr)
 TIDE_HOT bool tide_pairs_free_again(struct tide_writer *w, uint64_t addr)
 {
   if (TIDE_UNLIKELY(w->last_place.region) || !tide_load_relaxed(&w->slot->pairs.open) ||
-      TIDE_UNLIKELY(!w->pairs_cell) || !tide_book_is_last(w, addr))
+      TIDE_UNLIKELY(!w->pairs_cell) || !tide_book_is_last_direct(w, addr))
     return false;
   tide_store_relaxed(w->last_place.word, 0);
   tide_pairs_end(w);

@@ -21,10 +21,11 @@
 // Registers of the caller of the function this stands in, which must be built with a frame
 // pointer: its frame record holds the caller's fp; the CFA is the caller's sp after the return.
 // Read anew each time: kept, it would take a register that has to be saved.
-#define TIDE_CALLER_REGS()                                                                         \
-  ((struct tide_regs){(uint64_t)__builtin_extract_return_addr(__builtin_return_address(0)),        \
-                      (uint64_t)__builtin_dwarf_cfa(),                                             \
-                      *(volatile uint64_t *)__builtin_frame_address(0)})
+#define TIDE_CALLER_REGS_TAGGED(tag)                                                               \
+  ((struct tide_regs){                                                                             \
+      (uint64_t)__builtin_extract_return_addr(__builtin_return_address(0)) | (tag),                \
+      (uint64_t)__builtin_dwarf_cfa(), *(volatile uint64_t *)__builtin_frame_address(0)})
+#define TIDE_CALLER_REGS() TIDE_CALLER_REGS_TAGGED(0)
 
 // All tries but the first. Kept out of line, so that the first one needs few registers.
 void *tide_capture_slow(struct tide_unwind *u, uint64_t pc, uint64_t sp, uint64_t fp);
@@ -49,9 +50,10 @@ TIDE_HOT void *tide_capture(struct tide_unwind *u, struct tide_regs r)
   return tide_capture_slow(u, r.pc, r.sp, r.fp);
 }
 
-// The same of the caller's stack.
-#define TIDE_CAPTURE_CALLER(u)                                                                     \
-  (TIDE_LIKELY(tide_last_valid((u), TIDE_CALLER_REGS())) ? (u)->leaf_token : ({                    \
-    struct tide_regs regs_ = TIDE_CALLER_REGS();                                                   \
+// The same of the caller's stack, with a tag for its pc (walk.h).
+#define TIDE_CAPTURE_TAGGED(u, tag)                                                                \
+  (TIDE_LIKELY(tide_last_valid((u), TIDE_CALLER_REGS_TAGGED(tag))) ? (u)->leaf_token : ({          \
+    struct tide_regs regs_ = TIDE_CALLER_REGS_TAGGED(tag);                                         \
     tide_capture_slow((u), regs_.pc, regs_.sp, regs_.fp);                                          \
   }))
+#define TIDE_CAPTURE_CALLER(u) TIDE_CAPTURE_TAGGED(u, 0)

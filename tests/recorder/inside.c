@@ -180,6 +180,7 @@ static void fill_face(struct tide_agent_face *face, const struct inside_options 
   face->stack_top = stack.start + stack.bytes;
   face->blocks_are_apart = options->blocks_are_apart;
   face->tid_offset = tid_offset();
+  face->tid_mask = face->tid_offset ? UINT32_MAX : 0;
   face->command_bytes = read_text("/proc/self/cmdline", face->command, sizeof face->command);
   snprintf(face->allocator, sizeof face->allocator, "%s", options->allocator);
   if (readlink("/proc/self/exe", face->program, sizeof face->program - 1) < 0)
@@ -214,7 +215,7 @@ static bool write_code(uint64_t at, const uint8_t *bytes, size_t n)
 }
 
 static const char *patch(struct tide_agent_face *face, const struct inside_entry *entry,
-                         uint8_t *bytes, uint64_t hook)
+                         uint8_t *bytes, uint64_t enter)
 {
   const struct tide_displacer *d = tide_displacer();
   const char *why = NULL;
@@ -224,7 +225,8 @@ static const char *patch(struct tide_agent_face *face, const struct inside_entry
   uint8_t jump[16];
   if (!d->move(&code, pad, d->jump_bytes, (uint64_t)bytes + TIDE_ISLAND_CODE_AT, &displaced, &why))
     return why;
-  struct tide_island island = {&displaced, face->n_hooks, hook, {.at = code.at + pad}};
+  struct tide_island island = {
+      &displaced, (uint64_t)&face->hooks[face->n_hooks], enter, {.at = code.at + pad}};
   tide_island_write(&island, bytes);
   __builtin___clear_cache((char *)bytes, (char *)bytes + TIDE_ISLAND_BYTES);
   face->hooks[face->n_hooks++] =
@@ -240,7 +242,7 @@ static const char *patch(struct tide_agent_face *face, const struct inside_entry
 }
 
 // As attach/patch.c chooses.
-static uint64_t hook_for(const struct image *image, enum tide_role role)
+static uint64_t enter_for(const struct image *image, enum tide_role role)
 {
   bool allocates = role == TIDE_ROLE_ALLOC || role == TIDE_ROLE_ALLOC_ALIGNED ||
                    role == TIDE_ROLE_ALLOC_SECOND || role == TIDE_ROLE_CALLOC;
@@ -278,7 +280,7 @@ const char *inside_begin(const struct inside_options *options, const struct insi
     if (!room && !(room = room_near(entries[i].at, 64 << 10)))
       return "no free memory is within reach";
     why = patch(face, &entries[i], room + (size_t)face->n_hooks * TIDE_ISLAND_BYTES,
-                hook_for(&image, entries[i].role));
+                enter_for(&image, entries[i].role));
   }
   return why;
 }

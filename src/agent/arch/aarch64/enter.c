@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From an island to the event. The island has the hook's number in x17; x30 is the caller's return
-// address. Every register is kept but x0, which holds the result, and x16 and x17, which are
-// nobody's between functions. What the event is built from uses general registers only.
+// From an island to the event. The island has the hook in x17; x30 is the caller's return address.
+// Every register is kept but x0, which holds the result, and x16 and x17, which are nobody's
+// between functions. What the event is built from uses general registers only.
 #include "agent/agent.h"
 
 #include <stddef.h>
@@ -11,9 +11,7 @@ _Static_assert(offsetof(struct tide_agent_frame, x18) == 128 &&
                    offsetof(struct tide_agent_frame, fp) == 144 &&
                    sizeof(struct tide_agent_frame) == 160,
                "the order of the stores below");
-_Static_assert(sizeof(struct tide_agent_hook) == 64 &&
-                   offsetof(struct tide_agent_face, hooks) == 9776 &&
-                   offsetof(struct tide_agent_hook, far_lo) == 40 &&
+_Static_assert(offsetof(struct tide_agent_hook, far_lo) == 40 &&
                    offsetof(struct tide_agent_hook, far_bytes) == 48,
                "the numbers below");
 
@@ -58,7 +56,7 @@ __asm__(".text\n"
         "tide_agent_enter_new:\n" SAVE "  bl tide_agent_event_new\n" RESTORE "  cbz x0, 1f\n" LEAVE
         "1:\n"
         "  ldr x0, [sp]\n"
-        "  ldr x17, [sp, #136]\n" // the real function, where the number was
+        "  ldr x17, [sp, #136]\n" // the real function, where the hook was
         "  add sp, sp, #160\n"
         "  br x17\n"
         ".size tide_agent_enter_new, . - tide_agent_enter_new\n");
@@ -68,16 +66,12 @@ __asm__(".text\n"
 #define IF_FAR(function)                                                                           \
   "  hint #36\n" /* bti j */                                                                       \
   "  stp x0, x1, [sp, #-16]!\n"                                                                    \
-  "  lsl x16, x17, #6\n"                                                                           \
-  "  adrp x0, tide_agent_face+9776\n"                                                              \
-  "  add x0, x0, :lo12:tide_agent_face+9776\n"                                                     \
-  "  add x16, x16, x0\n"                                                                           \
-  "  ldp x0, x1, [x16, #40]\n"                                                                     \
-  "  sub x0, x30, x0\n"                                                                            \
-  "  cmp x0, x1\n"                                                                                 \
+  "  ldp x0, x1, [x17, #40]\n"                                                                     \
+  "  sub x16, x30, x0\n"                                                                           \
+  "  cmp x16, x1\n"                                                                                \
   "  ldp x0, x1, [sp], #16\n"                                                                      \
   "  b.hs tide_agent_enter\n"                                                                      \
-  "  mov x5, x16\n"                                                                                \
+  "  mov x5, x17\n"                                                                                \
   "  b " #function "\n"
 
 __asm__(".text\n"

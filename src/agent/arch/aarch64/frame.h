@@ -7,7 +7,7 @@
 // As enter.c leaves it on the stack.
 struct tide_agent_frame {
   uint64_t x[16]; // x0 to x15
-  uint64_t x18, index, fp, pc;
+  uint64_t x18, hook, fp, pc;
 };
 #define TIDE_FRAME_ARGUMENT(frame, n) ((frame)->x[n])
 #define TIDE_FRAME_REGS(frame)                                                                     \

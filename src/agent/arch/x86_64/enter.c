@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From an island to the event. The island has pushed the hook's number; below it is the caller's
-// return address. Every register is kept but rax, which holds the result: inside the allocator's
-// own object the compiler may know which ones the real function leaves alone and rely on it. What
-// the event is built from uses general registers only.
+// From an island to the event. The island has the hook in rax; on the stack is the caller's return
+// address. Every register is kept but rax, which holds the result: inside the allocator's own
+// object the compiler may know which ones the real function leaves alone and rely on it. What the
+// event is built from uses general registers only.
 #include "agent/agent.h"
 #include "rt/sys.h"
 
 #include <asm/prctl.h>
 #include <stddef.h>
 
-_Static_assert(offsetof(struct tide_agent_frame, index) == 72 &&
+_Static_assert(offsetof(struct tide_agent_frame, hook) == 72 &&
                    offsetof(struct tide_agent_frame, pc) == 80,
                "the order of the pushes below");
-_Static_assert(sizeof(struct tide_agent_hook) == 64 &&
-                   offsetof(struct tide_agent_face, hooks) == 9776 &&
-                   offsetof(struct tide_agent_hook, far_lo) == 40 &&
+_Static_assert(offsetof(struct tide_agent_hook, far_lo) == 40 &&
                    offsetof(struct tide_agent_hook, far_bytes) == 48,
                "the numbers below");
 
 #define SAVE                                                                                       \
   "  endbr64\n" /* islands jump here by an address */                                              \
+  "  push %rax\n"                                                                                  \
   "  push %rbp\n"                                                                                  \
   "  push %rcx\n"                                                                                  \
   "  push %rdx\n"                                                                                  \
@@ -45,7 +44,7 @@ _Static_assert(sizeof(struct tide_agent_hook) == 64 &&
   "  pop %rcx\n"                                                                                   \
   "  pop %rbp\n"
 #define LEAVE                                                                                      \
-  "  lea 8(%rsp), %rsp\n" /* past the number */                                                    \
+  "  lea 8(%rsp), %rsp\n" /* past the hook */                                                      \
   "  ret\n"
 
 __asm__(".text\n"
@@ -59,7 +58,7 @@ __asm__(".text\n"
         ".type tide_agent_enter_new, @function\n"
         "tide_agent_enter_new:\n" SAVE "  call tide_agent_event_new\n" RESTORE "  test %rax, %rax\n"
         "  jz 1f\n" LEAVE "1:\n"
-        "  pop %rax\n" // the real function, where the number was
+        "  pop %rax\n" // the real function, where the hook was
         "  jmp *%rax\n"
         ".size tide_agent_enter_new, . - tide_agent_enter_new\n");
 
@@ -67,18 +66,13 @@ __asm__(".text\n"
 // it, with the hook as the sixth argument. rax alone is free before that is known.
 #define IF_FAR(function)                                                                           \
   "  endbr64\n"                                                                                    \
-  "  mov (%rsp), %eax\n" /* the number */                                                          \
   "  push %rdx\n"                                                                                  \
-  "  shl $6, %rax\n"                                                                               \
-  "  lea 9776+tide_agent_face(%rip), %rdx\n"                                                       \
-  "  add %rdx, %rax\n"                                                                             \
-  "  mov 16(%rsp), %rdx\n" /* the caller */                                                        \
+  "  mov 8(%rsp), %rdx\n" /* the caller */                                                         \
   "  sub 40(%rax), %rdx\n"                                                                         \
   "  cmp 48(%rax), %rdx\n"                                                                         \
   "  pop %rdx\n"                                                                                   \
   "  jae tide_agent_enter\n"                                                                       \
   "  mov %rax, %r9\n"                                                                              \
-  "  lea 8(%rsp), %rsp\n"                                                                          \
   "  jmp " #function "\n"
 
 __asm__(".text\n"

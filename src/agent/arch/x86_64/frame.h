@@ -6,7 +6,7 @@
 
 // As enter.c leaves it on the stack.
 struct tide_agent_frame {
-  uint64_t r11, r10, r9, r8, rdi, rsi, rdx, rcx, fp, index, pc;
+  uint64_t r11, r10, r9, r8, rdi, rsi, rdx, rcx, fp, hook, pc;
 };
 #define TIDE_FRAME_ARGUMENT(frame, n)                                                              \
   ((n) == 0   ? (frame)->rdi                                                                       \

@@ -229,25 +229,16 @@ static size_t landing(const struct tide_code *function)
   return is_bti || signs ? INSN_BYTES : 0;
 }
 
-// The index in x17, by way of x16.
-static size_t write_entry(uint8_t *code, uint32_t index, uint64_t hook)
+// The hook in x17, by way of x16.
+static void write_entry(uint8_t *code, uint64_t hook, uint64_t enter)
 {
   const uint32_t insns[] = {
-      0x58000070, // ldr x16, hook
-      0x18000091, // ldr w17, index
+      0x58000070, // ldr x16, enter
+      0x58000091, // ldr x17, hook
       0xd61f0200, // br x16
-      (uint32_t)hook, (uint32_t)(hook >> 32), index,
+      (uint32_t)enter, (uint32_t)(enter >> 32), (uint32_t)hook, (uint32_t)(hook >> 32),
   };
   memcpy(code, insns, sizeof insns);
-  return sizeof insns;
-}
-
-static uint64_t entered(const uint8_t *code)
-{
-  uint64_t hook;
-  const struct tide_code insns = {code, TIDE_ENTER_BYTES, 0};
-  memcpy(&hook, code + 3 * INSN_BYTES, sizeof hook);
-  return insn_at(&insns, 0) == 0x58000070 && insn_at(&insns, 8) == 0xd61f0200 ? hook : 0;
 }
 
 static uint64_t jumps_to(const uint8_t *code, uint64_t at)
@@ -267,7 +258,6 @@ const struct tide_displacer tide_displacer_aarch64 = {
     .branches_into = branches_into,
     .is_padding = is_padding,
     .enter = write_entry,
-    .entered = entered,
     .jumps_to = jumps_to,
     .jump = put_jump,
 };

@@ -197,21 +197,14 @@ static size_t landing(const struct tide_code *function)
   return has ? sizeof PAD : 0;
 }
 
-// push $index; jmp *0(%rip)
-static size_t write_entry(uint8_t *code, uint32_t index, uint64_t hook)
+// movabs $hook, %rax; jmp *0(%rip)
+static void write_entry(uint8_t *code, uint64_t hook, uint64_t enter)
 {
-  code[0] = 0x68;
-  memcpy(code + 1, &index, sizeof index);
-  memcpy(code + 5, JUMP_BY_NEXT, sizeof JUMP_BY_NEXT);
-  memcpy(code + 11, &hook, sizeof hook);
-  return 19;
-}
-
-static uint64_t entered(const uint8_t *code)
-{
-  uint64_t hook;
-  memcpy(&hook, code + 11, sizeof hook);
-  return code[0] == 0x68 && !memcmp(code + 5, JUMP_BY_NEXT, sizeof JUMP_BY_NEXT) ? hook : 0;
+  code[0] = 0x48;
+  code[1] = 0xb8;
+  memcpy(code + 2, &hook, sizeof hook);
+  memcpy(code + 10, JUMP_BY_NEXT, sizeof JUMP_BY_NEXT);
+  memcpy(code + 16, &enter, sizeof enter);
 }
 
 static uint64_t jumps_to(const uint8_t *code, uint64_t at)
@@ -318,7 +311,6 @@ const struct tide_displacer tide_displacer_x86_64 = {
     .branches_into = branches_into,
     .is_padding = is_padding,
     .enter = write_entry,
-    .entered = entered,
     .jumps_to = jumps_to,
     .jump = put_jump,
     .short_jump = put_short_jump,
