@@ -10,10 +10,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -182,6 +184,11 @@ static bool file_holds(int fd, const char *text, bool at_start_only)
 bool tide_proc_maps_hold(uint32_t pid, const char *text)
 {
   return file_holds(open_of(pid, "maps"), text, false);
+}
+
+bool tide_proc_shares_memory(uint32_t pid, uint32_t other)
+{
+  return syscall(SYS_kcmp, pid, other, KCMP_VM, 0, 0) == 0;
 }
 
 bool tide_proc_was_given(uint32_t pid, const char *name)

@@ -47,6 +47,10 @@ struct tide_proc_marks tide_proc_marks(uint32_t pid);
 // Does a line of its list of mappings contain the text? False when it cannot be read, too.
 bool tide_proc_maps_hold(uint32_t pid, const char *text);
 
+// Do two processes share one memory, as a vfork child does with its parent? False where the kernel
+// does not tell.
+bool tide_proc_shares_memory(uint32_t pid, uint32_t other);
+
 // Is the variable in the environment it was started with? `name` ends in '='.
 bool tide_proc_was_given(uint32_t pid, const char *name);
 

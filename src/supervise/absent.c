@@ -36,11 +36,12 @@ struct absent {
 };
 
 // Mapped the recorder when it was looked at: a fork child that has not allocated, or one that
-// starts. Nothing of it is missed.
+// starts. Or is in its parent's memory still, as a vfork child is. Nothing of it is missed.
 struct silent {
   uint32_t pid;
   uint64_t born;
   char *exe;
+  bool is_in_parent;
 };
 
 struct tide_absents {
@@ -269,16 +270,18 @@ bool tide_absents_left(const struct tide_absents *a, uint32_t pid, uint64_t born
 }
 
 // Why the recorder is not in it. False: that is as it should be, or the process has ended.
-static bool why_absent(struct tide_absents *a, uint32_t pid, struct absent *absent)
+static bool why_absent(struct tide_absents *a, const struct tide_proc_stat *stat,
+                       struct absent *absent)
 {
   char path[PATH_BYTES], link[64];
+  uint32_t pid = stat->pid;
   if (!tide_proc_exe(pid, path, sizeof path)) {
     bool is_hidden = errno == EACCES; // it has become more than we are
     absent->row.why = TIDE_WHY_PRIVILEGED;
     absent->row.exe = tide_strdup(tide_proc_name(pid, path, sizeof path) ? path : "");
     return is_hidden;
   }
-  if (tide_proc_maps_hold(pid, a->library))
+  if (tide_proc_maps_hold(pid, a->library) || tide_proc_shares_memory(pid, stat->parent))
     return false;
   snprintf(link, sizeof link, "/proc/%u/exe", pid);
   absent->row.exe = tide_strdup(path);
@@ -297,13 +300,18 @@ static bool why_absent(struct tide_absents *a, uint32_t pid, struct absent *abse
 static void keep_silent(struct tide_absents *a, const struct tide_proc_stat *stat)
 {
   TIDE_GROW(a->silents, a->n_silents, a->cap_silents);
-  a->silents[a->n_silents++] = (struct silent){stat->pid, stat->born, exe_of(stat->pid)};
+  a->silents[a->n_silents++] = (struct silent){
+      .pid = stat->pid,
+      .born = stat->born,
+      .exe = exe_of(stat->pid),
+      .is_in_parent = tide_proc_shares_memory(stat->pid, stat->parent),
+  };
 }
 
 static void examine(struct tide_absents *a, const struct tide_proc_stat *stat)
 {
   struct absent seen = {0};
-  if (!why_absent(a, stat->pid, &seen)) {
+  if (!why_absent(a, stat, &seen)) {
     row_done(&seen.row);
     keep_silent(a, stat);
     return;
@@ -330,7 +338,10 @@ static bool is_accounted_for(struct tide_absents *a, const struct tide_proc_stat
     if (a->silents[i].pid != stat->pid)
       continue;
     TIDE_CLEANUP_FREE char *now = exe_of(stat->pid);
-    if (a->silents[i].born == stat->born && !strcmp(a->silents[i].exe, now))
+    bool is_what_it_was =
+        a->silents[i].born == stat->born && !strcmp(a->silents[i].exe, now) &&
+        a->silents[i].is_in_parent == tide_proc_shares_memory(stat->pid, stat->parent);
+    if (is_what_it_was)
       return true;
     forget_silent(a, i);
     return false;

@@ -219,6 +219,33 @@ def whole_failed_exec_is_nothing(ground):
 
 
 @test
+def whole_vfork_child_takes_its_time(ground):
+    """Until it becomes another program it is in its parent's memory, with the recorder."""
+    prog = ground.build("slow", """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+  char *args[] = {"true", NULL};
+  int status;
+  free(malloc(10));
+  pid_t pid = vfork();
+  if (pid == 0) {
+    usleep(700000);
+    execv("/bin/true", args);
+    _exit(1);
+  }
+  waitpid(pid, &status, 0);
+  return status != 0;
+}""")
+    for how in "agent", "preload":
+        done = ground.record("-q", "-o", f"{how}.tide", "--how", how, prog)
+        expect(done.status == 0, f"{how}: {done.stderr}")
+        expect(not rows(ground, f"{how}.tide"), f"{how}: {rows(ground, f'{how}.tide')}")
+
+
+@test
 def whole_musl_and_setuid_children(ground):
     eat = ground.build("eat", EATER)
     start = ground.build("start", STARTER)

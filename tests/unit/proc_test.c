@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,35 @@ static void who_ended_meanwhile_is_told_as_such(void **state)
   assert_non_null(strstr(diag.text, "cannot look at process 123: "));
 }
 
+static int sleeps(void *nothing)
+{
+  while (pause()) // never 0
+    continue;
+  return 0;
+}
+
+static void memory_is_shared_or_not(void **state)
+{
+  static char stack[1 << 16] __attribute__((aligned(16)));
+  uint32_t me = (uint32_t)getpid();
+  pid_t sharing = clone(sleeps, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL);
+  pid_t copy = fork();
+  if (copy == 0)
+    sleeps(NULL);
+  assert_true(sharing > 0 && copy > 0);
+  bool is_told = tide_proc_shares_memory(me, me); // not by every kernel
+  bool shares = tide_proc_shares_memory((uint32_t)sharing, me);
+  bool copy_shares = tide_proc_shares_memory((uint32_t)copy, me);
+  for (int i = 0; i < 2; i++) {
+    pid_t pid = i ? copy : sharing;
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_false(tide_proc_shares_memory((uint32_t)pid, me)); // ended
+  }
+  assert_int_equal(shares, is_told);
+  assert_false(copy_shares);
+}
+
 UNIT_TESTS(proc_test)
 {
   const struct CMUnitTest tests[] = {
@@ -169,6 +199,7 @@ UNIT_TESTS(proc_test)
       cmocka_unit_test(fields_of_a_status),
       cmocka_unit_test(a_status_may_be_long),
       cmocka_unit_test(who_ended_meanwhile_is_told_as_such),
+      cmocka_unit_test(memory_is_shared_or_not),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
