@@ -80,6 +80,19 @@ TIDE_HOT struct tide_live *tide_live_enter_home(struct tide_station *s, uint64_t
   return home;
 }
 
+// The slot of a key in the line of its home, which is at hand; NULL: it is elsewhere, or nowhere.
+TIDE_HOT struct tide_live *tide_live_in_line(struct tide_live *home, uint64_t key)
+{
+  if (TIDE_LIKELY(tide_when_is_of(tide_load_relaxed(&home->when), key)))
+    return home;
+  const uint64_t line_bytes = TIDE_LIVE_LANES * sizeof *home;
+  struct tide_live *line = (struct tide_live *)((uint64_t)home & ~(line_bytes - 1));
+  for (int i = 0; i < TIDE_LIVE_LANES; i++)
+    if (tide_when_is_of(tide_load_relaxed(&line[i].when), key))
+      return &line[i];
+  return NULL;
+}
+
 // Makes an empty slot of a hashed table that of a key. False: it was not empty.
 TIDE_HOT bool tide_live_claim_slot(struct tide_live *slot, uint64_t key)
 {
@@ -88,8 +101,8 @@ TIDE_HOT bool tide_live_claim_slot(struct tide_live *slot, uint64_t key)
                                      __ATOMIC_RELAXED);
 }
 
-// The same for a block just allocated: its home is its own then. A home that is empty was never
-// asked for: its key is nowhere else.
+// The same for a block just allocated: its home is its own then, or another slot of that line is. A
+// home that is empty was never asked for: its key is nowhere else.
 TIDE_HOT bool tide_live_claim_home(struct tide_station *s, uint64_t number,
                                    struct tide_place *ret_place)
 {
@@ -97,8 +110,9 @@ TIDE_HOT bool tide_live_claim_home(struct tide_station *s, uint64_t number,
   struct tide_live *home = tide_live_enter_home(s, number, ret_place);
   if (TIDE_UNLIKELY(!home))
     return false;
-  uint64_t when = tide_load_relaxed(&home->when);
-  if (when ? TIDE_LIKELY(tide_when_key(when) == key) : TIDE_LIKELY(tide_live_claim_slot(home, key)))
+  if (!tide_load_relaxed(&home->when) && TIDE_LIKELY(tide_live_claim_slot(home, key)))
+    return true;
+  if (TIDE_LIKELY((ret_place->slot = tide_live_in_line(home, key))))
     return true;
   tide_live_leave(s);
   return false;

@@ -27,8 +27,9 @@ void tide_tables_after_fork(bool wiped);
 // of the copy, whatever may have been copied.
 
 enum {
-  TIDE_TABLE_MAX_PROBE = 8,   // lines from a key's home on in which it may lie
-  TIDE_TABLE_GRAINS = 5,      // of packed tables: 8 to 128 bytes
+  TIDE_TABLE_MAX_PROBE = 8, // lines from a key's home on in which it may lie
+  TIDE_TABLE_GRAINS = 5,    // of packed tables: 8 to 128 bytes
+  TIDE_TABLE_KEY_WORDS = TIDE_LIVE_KEYS / 64,
   TIDE_TABLE_KIND_LINES = 60, // at most: with more, a hashed table takes less
 };
 
@@ -36,6 +37,11 @@ enum {
 struct tide_entry {
   uint64_t key, what, when; // when: with its key
   uint64_t *lives;          // is 0 when the block goes
+};
+
+// A block that has to have a place.
+struct tide_newcomer {
+  uint64_t key, what;
 };
 
 // The lines in which a key may lie in a hashed table, in turn.
@@ -56,16 +62,21 @@ uint32_t tide_table_n_lines(uint64_t table); // at most TIDE_TABLE_MAX_LINES, or
 bool tide_table_entry(uint64_t table, uint32_t i, struct tide_entry *ret_entry);
 // What lives under a key; false: nothing.
 bool tide_table_find(uint64_t table, uint64_t key, struct tide_entry *ret_entry);
-// Has a slot ever been used (a packed one: is it)?
-bool tide_table_is_used(uint64_t table, uint32_t i);
+// What lives in the first slot from *i on where something does; *i is behind it then. False:
+// nothing does. For a table that nobody else writes.
+bool tide_table_next(uint64_t table, uint32_t *i, struct tide_entry *ret_entry);
+// How many slots have ever been used (of packed ones: are)? One in `stride` is looked at.
+uint32_t tide_table_n_used(uint64_t table, uint32_t stride);
 
 // A place for a block that is to be written at once. False: there is none for it.
 bool tide_table_claim(uint64_t table, uint64_t key, uint64_t what, struct tide_place *ret_place);
 
-// Puts a block into a table that is nobody's yet, where its key is new. False: there is no place.
-bool tide_table_fill(uint64_t table, const struct tide_entry *e);
-// Will there be one for that block? In a packed table its kind is there then.
-bool tide_table_has_room(uint64_t table, uint64_t key, uint64_t what);
+// A bit for each key of what lives in a table that nobody else writes; how many they are.
+uint32_t tide_table_keys(uint64_t table, uint64_t ret_keys[TIDE_TABLE_KEY_WORDS]);
+
+// Copies what lives, but for the newcomer, into a table that is empty and nobody's yet: if that is
+// here already, its end was not seen. False: not all found room, or that would not.
+bool tide_table_copy(uint64_t from, const struct tide_newcomer *more, uint64_t to);
 
 // Is there room for a kind in a packed table? It is there then.
 bool tide_table_has_kind(uint64_t table, uint64_t what);
@@ -97,11 +108,6 @@ enum tide_quiet tide_live_quieten(const struct tide_station *self, const uint64_
 // Making tables, and replacing them by others that fit their blocks better.
 
 enum { TIDE_LIVE_DIRECT_BYTES = 36 << 20 }; // that direct tables take beyond what they need
-
-// A block that has to have a place.
-struct tide_newcomer {
-  uint64_t key, what;
-};
 
 // Gives a region its first table, of the form and size that the last one had use for. False: no
 // memory.

@@ -19,7 +19,8 @@
 // least so far apart (glibc), else with one for every 16, fine ones. For these, blocks at odd
 // multiples of 8 have tables of their own, by another word of the region. Beyond that each is of
 // the form that takes the least memory for its blocks: packed where they lie crowded, 8 to 16 bytes
-// a block, hashed where they do not, 16 and an eighth.
+// a block, hashed where they do not, 16 and an eighth. While a region fills up for the first time
+// it has a draft: a hashed table with as many slots as a direct one (live_rebuild.c).
 //
 // The place of a key in a hashed table, its home, is in proportion to the address or, where blocks
 // lie crowded in parts of a region, scattered. A key whose home is taken lies elsewhere in that

@@ -8,14 +8,20 @@
 //     old table, open             use it
 //     old table, closed           wait until the word is open again (tide_live_wait_for_table)
 //       tide_live_quieten()       those who were in it leave
-//       take_census()             nobody is in it: its blocks are counted: how many, of how many
-//                                 kinds, how far apart
+//       take_census()             nobody is in it: its blocks are counted: how many, how far apart
 //       replacement()             what follows from that: direct while there is room for roomy
 //                                 tables, else packed if that is smaller than hashed; then copied
 //     new table, open             use it; the old one is freed, unless somebody never left
 //
-// A region's first table has the form that this thread's latest one turned out to have use for
-// (look_back, glance_back): neighbours are alike.
+// A region's first table follows from what this thread's latest one turned out to have use for
+// (look_back, glance_back): neighbours are alike. Alike is not the same: of blocks of many sizes
+// one region has 60 and the next 190, and a table made for as many as the last one had was replaced
+// about as often as not, at 20 to 60 thousand instructions. So where there will be more than a few
+// blocks and no direct table, the first is a draft, with a slot at home for each; when the thread
+// opens its next region, that one is full, and is replaced by what fits its blocks, once:
+//
+//     region 7   | draft: 128 lines | --> | 46 lines |
+//     region 8             region 8 opens: | draft: the same memory |  --> ...
 #include "store/live_inside.h"
 
 #include "store/store.h"
@@ -26,10 +32,11 @@ enum {
   TIGHT_PROBE = 2, // lines
   DIRECT_LINES = TIDE_LIVE_DIRECT_SLOTS / TIDE_LIVE_LANES,
   FINE_LINES = TIDE_LIVE_FINE_SLOTS / TIDE_LIVE_LANES,
+  DRAFT_LINES = 16, // from so many on a region's first table is a draft
   STRIDE = 8,       // one in so many slots is looked at where a guess will do
   MAX_UNASKED = 7,  // regions in a row: a census costs as much as replacing a table
   KIND_BITS = 2048, // in which kinds are counted
-  KEY_WORDS = TIDE_LIVE_KEYS / 64,
+  KEY_WORDS = TIDE_TABLE_KEY_WORDS,
   LINE_KINDS = TIDE_TABLE_LINE / sizeof(uint64_t),
 };
 
@@ -48,11 +55,10 @@ static uint64_t word_of(uint32_t lines, bool scattered)
   return (uint64_t)lines * TIDE_LIVE_LANES | how;
 }
 
-// How many they are, where, and of how many kinds.
+// How many they are, and where.
 struct census {
-  uint32_t n, n_kinds;
+  uint32_t n;
   uint32_t coarsest;        // the largest grain of which each has its own
-  uint64_t first, last;     // keys
   uint64_t keys[KEY_WORDS]; // a bit for each that there is
 };
 
@@ -73,34 +79,55 @@ static uint32_t coarsest_grain(const uint64_t of_all[KEY_WORDS])
   return TIDE_TABLE_GRAINS - 1;
 }
 
-static void count(struct census *c, uint64_t kinds[KIND_BITS / 64], uint64_t key, uint64_t what)
-{
-  uint32_t kind = tide_kind_hash(what) % KIND_BITS;
-  c->n_kinds += !(kinds[kind / 64] >> kind % 64 & 1);
-  kinds[kind / 64] |= 1ull << kind % 64;
-  c->keys[key / 64] |= 1ull << key % 64;
-  c->first = c->n && c->first < key ? c->first : key;
-  c->last = c->n && c->last > key ? c->last : key;
-  c->n++;
-}
-
 // Of what lives in a table and what is to come (NULL: nobody), which may have come before: then its
 // end was not seen.
 static void take_census(uint64_t table, const struct tide_newcomer *more, struct census *ret)
 {
-  const struct tide_live *slots = table & TIDE_TABLE_PACKED ? NULL : TIDE_TABLE_ADDRESS(table);
-  uint64_t kinds[KIND_BITS / 64] = {0};
-  struct tide_entry e;
   *ret = (struct census){0};
-  for (uint32_t i = 0, n = tide_table_n_slots(table); i < n; i++) {
-    if (slots && !tide_load_relaxed(&slots[i].what))
-      continue; // most are empty
-    if (tide_table_entry(table, i, &e) && !(more && more->key == e.key))
-      count(ret, kinds, e.key, e.what);
+  ret->n = tide_table_keys(table, ret->keys);
+  if (more) {
+    uint64_t *word = &ret->keys[more->key / 64], bit = 1ull << more->key % 64;
+    ret->n += !(*word & bit);
+    *word |= bit;
   }
-  if (more)
-    count(ret, kinds, more->key, more->what);
   ret->coarsest = coarsest_grain(ret->keys);
+}
+
+static uint64_t first_key(const struct census *c)
+{
+  uint32_t i = 0;
+  while (i < KEY_WORDS - 1 && !c->keys[i])
+    i++;
+  return i * 64 + (c->keys[i] ? (uint64_t)__builtin_ctzll(c->keys[i]) : 0);
+}
+
+static uint64_t last_key(const struct census *c)
+{
+  uint32_t i = KEY_WORDS - 1;
+  while (i && !c->keys[i])
+    i--;
+  return i * 64 + (c->keys[i] ? 63 - (uint64_t)__builtin_clzll(c->keys[i]) : 0);
+}
+
+static uint32_t count_kind(uint64_t kinds[KIND_BITS / 64], uint64_t what)
+{
+  uint32_t kind = tide_kind_hash(what) % KIND_BITS;
+  uint64_t bit = 1ull << kind % 64;
+  bool known = kinds[kind / 64] & bit;
+  kinds[kind / 64] |= bit;
+  return !known;
+}
+
+// Of how many kinds are those of a census?
+static uint32_t count_kinds(uint64_t table, const struct tide_newcomer *more)
+{
+  uint64_t kinds[KIND_BITS / 64] = {0};
+  uint32_t n = 0;
+  struct tide_entry e;
+  for (uint32_t i = 0; tide_table_next(table, &i, &e);)
+    if (!(more && more->key == e.key))
+      n += count_kind(kinds, e.what);
+  return n + (more ? count_kind(kinds, more->what) : 0);
 }
 
 // A slot for each and an eighth more: nearly all are at home then.
@@ -115,9 +142,10 @@ static uint32_t lines_for(uint64_t n_blocks)
 // for granted: the table grows threefold at most.
 static uint32_t lines_wanted(const struct census *c)
 {
-  uint64_t span = c->last - c->first + 1, rest = TIDE_LIVE_KEYS - 1 - c->last;
+  uint64_t first = first_key(c), last = last_key(c);
+  uint64_t span = last - first + 1, rest = TIDE_LIVE_KEYS - 1 - last;
   uint64_t n = c->n;
-  if (n >= TIDE_LIVE_LANES && c->last > c->first)
+  if (n >= TIDE_LIVE_LANES && last > first)
     n += rest * (n - 1) / span;
   uint64_t most = c->n * 3ull + TIDE_LIVE_LANES;
   return lines_for(n < most ? n : most);
@@ -135,6 +163,18 @@ static bool is_roomy(uint64_t table)
          TIDE_TABLE_SLOTS(table) >= roomy_lines() * TIDE_LIVE_LANES;
 }
 
+// A draft is as large as a direct table, but hashed, and may so be replaced.
+static uint64_t draft_shape(void)
+{
+  return word_of(roomy_lines(), false) & ~TIDE_TABLE_DIRECT;
+}
+
+static bool is_draft(uint64_t table)
+{
+  const uint64_t form = TIDE_TABLE_PACKED | TIDE_TABLE_SCATTERED | TIDE_TABLE_DIRECT;
+  return !(table & form) && TIDE_TABLE_SLOTS(table) == TIDE_TABLE_SLOTS(draft_shape());
+}
+
 // May a table be roomy, instead of so many lines? Where there are more than a few blocks, while all
 // such tables together do not take too much more than they need.
 static bool roomy_is_given(uint32_t roomy, uint32_t lines)
@@ -149,8 +189,13 @@ static bool roomy_is_given(uint32_t roomy, uint32_t lines)
 }
 
 // Takes a slot in so many lines from a key's home on. fill: slots taken in each.
-static bool take_room(uint8_t *fill, uint64_t table, uint64_t key, uint32_t n_lines)
+TIDE_HOT bool take_room(uint8_t *fill, uint64_t table, uint64_t key, uint32_t n_lines)
 {
+  uint64_t home = tide_live_home_index(table, key) / TIDE_LIVE_LANES;
+  if (TIDE_LIKELY(fill[home] < TIDE_LIVE_LANES)) {
+    fill[home]++;
+    return true;
+  }
   struct tide_probe p = tide_probe_from(table, key);
   bool room;
   p.left = p.left < n_lines ? p.left : n_lines;
@@ -161,7 +206,7 @@ static bool take_room(uint8_t *fill, uint64_t table, uint64_t key, uint32_t n_li
 }
 
 // Would all find room in a hashed table, in so many lines from home on? By rising key and the
-// newcomer last: copy_all() has another order, and the last word.
+// newcomer last: tide_table_copy() has another order, and the last word.
 static bool fits(const struct census *c, const struct tide_newcomer *more, uint64_t to,
                  uint32_t n_lines)
 {
@@ -176,22 +221,22 @@ static bool fits(const struct census *c, const struct tide_newcomer *more, uint6
   return !more || take_room(fill, to, more->key, n_lines);
 }
 
-// The shape of a hashed table: its size, and whether it is scattered. The largest has a slot for
-// every key, so there always is one.
+// The shape of a hashed table: its size, and whether it is scattered. If nearly all are at home it
+// may be as small as that; else an eighth more is tried at once, scattered: less would seldom do.
+// The largest has a slot for every key, so there always is one.
 static uint64_t hashed_shape(const struct census *c, const struct tide_newcomer *more,
                              uint32_t lines)
 {
-  uint32_t least_loose = lines + lines / 8; // with less, only if nearly all are at home
-  for (;; lines++) {
+  uint64_t shape = word_of(tide_table_lines(lines), false);
+  if (fits(c, more, shape, TIGHT_PROBE))
+    return shape;
+  for (lines += lines / 8;; lines += 1 + lines / 32) {
+    if (lines >= TIDE_TABLE_MAX_LINES)
+      return word_of(TIDE_TABLE_MAX_LINES, false);
     lines = tide_table_lines(lines);
-    for (int scattered = 0; scattered <= 1; scattered++) {
-      uint64_t shape = word_of(lines, scattered);
-      bool loose = lines >= least_loose;
-      if ((loose || !scattered) && fits(c, more, shape, loose ? TIDE_TABLE_MAX_PROBE : TIGHT_PROBE))
-        return shape;
-      if (lines == TIDE_TABLE_MAX_LINES)
-        return shape;
-    }
+    shape = word_of(lines, true);
+    if (fits(c, more, shape, TIDE_TABLE_MAX_PROBE))
+      return shape;
   }
 }
 
@@ -210,24 +255,14 @@ static uint32_t kind_lines_for(uint64_t from, const struct tide_newcomer *more, 
 static uint64_t packed_shape(uint64_t from, const struct tide_newcomer *more,
                              const struct census *c, uint32_t lines)
 {
-  uint32_t kind_lines = kind_lines_for(from, more, c->n_kinds);
   uint32_t most = from & TIDE_TABLE_PACKED ? lines : lines * 3 / 4;
+  if (tide_table_n_lines(tide_table_word_packed(NULL, c->coarsest, 1)) > most)
+    return 0;
+  uint32_t kind_lines = kind_lines_for(from, more, count_kinds(from, more));
   uint64_t shape = tide_table_word_packed(NULL, c->coarsest, kind_lines);
   bool named = kind_lines <= TIDE_TABLE_KIND_LINES &&
                kind_lines * LINE_KINDS < TIDE_LIVE_KEYS >> c->coarsest;
   return named && tide_table_n_lines(shape) <= most ? shape : 0;
-}
-
-// All of them, into a table that is nobody's yet, but for the newcomer: if that is here already,
-// its end was not seen. False: not all found room, or that would not.
-static bool copy_all(uint64_t from, const struct tide_newcomer *more, uint64_t to)
-{
-  struct tide_entry e;
-  for (uint32_t i = 0, n = tide_table_n_slots(from); i < n; i++)
-    if (tide_table_is_used(from, i) && tide_table_entry(from, i, &e) &&
-        !(more && more->key == e.key) && !tide_table_fill(to, &e))
-      return false;
-  return !more || tide_table_has_room(to, more->key, more->what);
 }
 
 // A table of that shape with what lives in another; 0: no memory, or no room for all.
@@ -238,7 +273,7 @@ static uint64_t table_new(uint64_t shape, uint64_t from, const struct tide_newco
   if (!memory)
     return 0;
   uint64_t table = shape | (uint64_t)memory << 16;
-  if (copy_all(from, more, table))
+  if (tide_table_copy(from, more, table))
     return table;
   tide_table_free(memory, tide_table_n_lines(shape));
   return 0;
@@ -296,14 +331,6 @@ bool tide_live_rebuild(struct tide_station *self, uint64_t *region,
   return new;
 }
 
-static uint32_t n_used(uint64_t table, uint32_t stride)
-{
-  uint32_t n = 0, n_slots = tide_table_n_slots(table);
-  for (uint32_t i = 0; i < n_slots; i += stride)
-    n += tide_table_is_used(table, i);
-  return n * stride;
-}
-
 static void ask_for_packed(struct tide_station *s, uint64_t table)
 {
   struct census c;
@@ -317,13 +344,27 @@ static void ask_for_packed(struct tide_station *s, uint64_t table)
   s->packed = packed;
 }
 
+// What a draft had use for its replacement has.
+static void settle_draft(struct tide_station *s)
+{
+  tide_live_rebuild(s, s->opened, NULL);
+  s->lines = tide_table_n_lines(tide_load_relaxed(s->opened));
+  s->packed = 0;
+  s->scattered = false;
+}
+
 // The region that this thread opened last has shown by now what it had use for. One that was given
 // much more is made smaller, unless it is roomy: only the latest of each thread may be too large.
 static void look_back(struct tide_station *s)
 {
   uint64_t table = s->opened ? tide_live_enter(s, s->opened) : 0;
+  if (tide_table_is_open(table) && is_draft(table)) {
+    tide_live_leave(s);
+    settle_draft(s);
+    return;
+  }
   if (tide_table_is_open(table)) {
-    s->lines = lines_for(n_used(table, 1));
+    s->lines = lines_for(tide_table_n_used(table, 1));
     s->scattered = table & TIDE_TABLE_SCATTERED;
     if (!s->n_unasked--)
       ask_for_packed(s, table);
@@ -340,7 +381,7 @@ static void glance_back(struct tide_station *s)
 {
   uint64_t table = s->opened ? tide_live_enter(s, s->opened) : 0;
   if (tide_table_is_open(table)) {
-    uint32_t lines = lines_for(n_used(table, is_roomy(table) ? STRIDE : 1));
+    uint32_t lines = lines_for(tide_table_n_used(table, is_roomy(table) ? STRIDE : 1));
     s->lines =
         lines < DIRECT_LINES / 2 ? lines : DIRECT_LINES / 2; // packed, it would be about that
     s->packed = 0;
@@ -359,8 +400,8 @@ bool tide_live_table_first(struct tide_station *s, uint64_t *region)
   uint64_t shape = word_of(tide_table_lines(lines), s->scattered), none = 0;
   if (roomy_is_given(roomy_lines(), s->packed ? tide_table_n_lines(s->packed) : s->lines))
     shape = word_of(roomy_lines(), false);
-  else if (s->packed)
-    shape = s->packed;
+  else if (s->lines >= DRAFT_LINES)
+    shape = draft_shape();
   lines = tide_table_n_lines(shape);
   void *memory = tide_table_new(lines);
   uint64_t word = tide_table_opened(shape | (uint64_t)memory << 16);

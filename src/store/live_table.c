@@ -172,23 +172,6 @@ static struct tide_live *empty_slot(uint64_t table, uint64_t key)
   return NULL;
 }
 
-bool tide_table_fill(uint64_t table, const struct tide_entry *e)
-{
-  struct tide_place place;
-  if (!(table & TIDE_TABLE_PACKED))
-    place = (struct tide_place){.slot = empty_slot(table, e->key), .table = table};
-  else if (!tide_table_claim(table, e->key, e->what, &place))
-    place.slot = NULL;
-  if (place.slot)
-    tide_live_put_at(&place, (struct tide_live){e->what, e->when});
-  return place.slot;
-}
-
-bool tide_table_has_room(uint64_t table, uint64_t key, uint64_t what)
-{
-  return table & TIDE_TABLE_PACKED ? tide_table_has_kind(table, what) : !!empty_slot(table, key);
-}
-
 bool tide_table_has_kind(uint64_t table, uint64_t what)
 {
   struct packed p = packed_of(table);
@@ -225,11 +208,81 @@ bool tide_table_find(uint64_t table, uint64_t key, struct tide_entry *ret_entry)
   return packed_entry(&p, (uint32_t)(key >> p.grain), ret_entry) && ret_entry->key == key;
 }
 
-bool tide_table_is_used(uint64_t table, uint32_t i)
+TIDE_HOT bool next_entry(uint64_t table, uint32_t *i, struct tide_entry *ret)
+{
+  const uint32_t n = tide_table_n_slots(table);
+  if (table & TIDE_TABLE_PACKED) {
+    struct packed p = packed_of(table);
+    while (*i < n)
+      if (packed_entry(&p, (*i)++, ret))
+        return true;
+    return false;
+  }
+  struct tide_live *slots = TIDE_TABLE_ADDRESS(table);
+  while (*i < n)
+    if (slot_entry(&slots[(*i)++], ret))
+      return true;
+  return false;
+}
+
+bool tide_table_next(uint64_t table, uint32_t *i, struct tide_entry *ret_entry)
+{
+  return next_entry(table, i, ret_entry);
+}
+
+uint32_t tide_table_keys(uint64_t table, uint64_t ret_keys[TIDE_TABLE_KEY_WORDS])
+{
+  struct tide_entry e;
+  uint32_t n = 0;
+  for (uint32_t i = 0; next_entry(table, &i, &e); n++)
+    ret_keys[e.key / 64] |= 1ull << e.key % 64;
+  return n;
+}
+
+// Puts a block into a table that is nobody's yet, where its key is new. False: there is no place.
+TIDE_HOT bool fill(uint64_t table, const struct tide_entry *e)
+{
+  struct tide_live words = {e->what, e->when};
+  struct tide_place place;
+  if (table & TIDE_TABLE_PACKED) {
+    bool claimed = tide_table_claim(table, e->key, e->what, &place);
+    if (claimed)
+      tide_live_put_at(&place, words);
+    return claimed;
+  }
+  struct tide_live *slot = empty_slot(table, e->key);
+  if (slot)
+    tide_live_put(slot, words);
+  return slot;
+}
+
+// Will there be a place for that block? In a packed table its kind is there then.
+static bool has_room(uint64_t table, uint64_t key, uint64_t what)
+{
+  return table & TIDE_TABLE_PACKED ? tide_table_has_kind(table, what) : !!empty_slot(table, key);
+}
+
+bool tide_table_copy(uint64_t from, const struct tide_newcomer *more, uint64_t to)
+{
+  struct tide_entry e;
+  for (uint32_t i = 0; next_entry(from, &i, &e);)
+    if (!(more && more->key == e.key) && !fill(to, &e))
+      return false;
+  return !more || has_room(to, more->key, more->what);
+}
+
+uint32_t tide_table_n_used(uint64_t table, uint32_t stride)
 {
   const uint64_t *words = (const uint64_t *)TIDE_TABLE_ADDRESS(table);
-  return table & TIDE_TABLE_PACKED ? tide_load_relaxed(&words[i])
-                                   : tide_load_relaxed(&TIDE_TABLE_ADDRESS(table)[i].when);
+  const struct tide_live *slots = TIDE_TABLE_ADDRESS(table);
+  uint32_t n = 0, n_slots = tide_table_n_slots(table);
+  if (table & TIDE_TABLE_PACKED)
+    for (uint32_t i = 0; i < n_slots; i += stride)
+      n += tide_load_relaxed(&words[i]) != 0;
+  else
+    for (uint32_t i = 0; i < n_slots; i += stride)
+      n += tide_load_relaxed(&slots[i].when) != 0;
+  return n * stride;
 }
 
 uint32_t tide_table_n_slots(uint64_t table)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The usual events, without a call: a block in a direct table or at its home in a hashed one, a
+// The usual events, without a call: a block in a direct table or near its home in a hashed one, a
 // cell that needs nothing made for it, a total that concerns nobody. What calls nobody has to save
 // no registers. Each function here counts all or nothing: where it says false, book.h has the
 // general way.
@@ -268,18 +268,23 @@ TIDE_HOT bool tide_book_find_other(const struct tide_writer *w, uint64_t addr, u
   return TIDE_LIKELY(!tide_book_is_foreign(w, block.cell, end.birth));
 }
 
-// Where a block is, in a direct table or at home in a hashed one; in the region of that we are
-// then.
+// Where a block is, in a direct table or in the line of its home in a hashed one; in the region of
+// that we are then.
 TIDE_HOT struct tide_live *tide_book_slot(struct tide_writer *w, uint64_t number)
 {
   struct tide_place place;
   struct tide_live *slot = tide_live_direct_slot(number);
   slot = slot ? slot : tide_live_odd_slot(number);
-  return slot ? slot : tide_live_enter_home(&w->station, number, &place);
+  if (slot || !(slot = tide_live_enter_home(&w->station, number, &place)))
+    return slot;
+  slot = tide_live_in_line(slot, number % TIDE_LIVE_KEYS);
+  if (TIDE_UNLIKELY(!slot))
+    tide_live_leave(&w->station);
+  return slot;
 }
 
-// The end of a block in a direct table, or at home in a hashed one, that may be one of the latest
-// two. False: it is not the usual case, and nothing was counted.
+// The end of a block in a direct table, or near its home in a hashed one, that may be one of the
+// latest two. False: it is not the usual case, and nothing was counted.
 TIDE_HOT bool tide_book_free_hashed(struct tide_writer *w, uint64_t addr, uint64_t now)
 {
   struct tide_live words;

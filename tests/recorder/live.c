@@ -2,9 +2,9 @@
 //
 // The live map against a plain model. Threads make and take blocks at random, each other's too, 8
 // bytes to a megabyte apart, evenly and crowded; what is taken must be what was put there, and a
-// walk through the map, by this process and by another, must list what is left. Then: packed
-// tables and what they have no room for, fork, a thread that never leaves a region, a table that is
-// never opened again, no membarrier, blocks of terabytes, and births.
+// walk through the map, by this process and by another, must list what is left. Then: a heap that
+// grows, packed tables and what they have no room for, fork, a thread that never leaves a region, a
+// table that is never opened again, no membarrier, blocks of terabytes, and births.
 //
 //   live [STEPS]
 #include "rt/sys.h"
@@ -405,6 +405,46 @@ static void coming_back(int64_t direct_left, int n)
     bad("tables for addresses that come back", n_made, 6);
 }
 
+// A heap that grows, of blocks of many sizes, beyond the direct tables: while a region fills up its
+// table is not replaced, and when the next one is opened it takes no more than its blocks ask for.
+// (The first regions show what there is.)
+static void growing(bool apart)
+{
+  forget_all(false);
+  n_kinds = 0;
+  tide_live_map.direct_left = 0;
+  tide_live_map.apart = apart;
+  lay_out(32);
+  struct tide_station *s = station_new();
+  uint64_t x = 7, table = 0, n_replaced = 0, bytes = 0, *region = NULL;
+  int n_regions = 0, first = 0, last = 0; // blocks of the regions that are looked at
+  for (int i = 0; i < PLACES; i++) {
+    // Crowded in every other 4 KiB, far apart between them.
+    uint64_t before = places[i ? i - 1 : 0].addr, most = before >> 12 & 1 ? 4 : 16;
+    places[i].addr = before + (i ? 32 + 16 * (next_random(&x) % most) : 0);
+    keep(s, i, next_random(&x));
+    if (tide_live_region(places[i].addr) == region) {
+      n_replaced += n_regions > 3 && *region != table;
+    } else {
+      if (n_regions++ > 3)
+        bytes += tide_table_n_lines(*region) * TIDE_TABLE_LINE;
+      else
+        first = i;
+      last = i;
+    }
+    region = tide_live_region(places[i].addr);
+    table = *region;
+  }
+  if (n_replaced)
+    bad("tables replaced while their regions fill up", n_replaced, 0);
+  if (n_regions < 10 || bytes > (uint64_t)(last - first) * 22)
+    bad("bytes of tables", bytes, (uint64_t)(last - first) * 22);
+  walk(read_own);
+  fork_once();
+  take_all();
+  tide_live_map.apart = false;
+}
+
 // Field by field: what lies between them is nobody's.
 static bool is_same(const struct tide_block *a, const struct tide_block *b)
 {
@@ -584,6 +624,8 @@ int main(int argc, char **argv)
   in_turn();
   fine();
   crowded();
+  growing(true);
+  growing(false);
   coming_back(TIDE_LIVE_DIRECT_BYTES, 5);
   coming_back(TIDE_LIVE_DIRECT_BYTES, 40);
   coming_back(0, 5);
