@@ -124,6 +124,7 @@ static const struct call {
     {SYS_fcntl, "fcntl", true, {9, F_GET_SEALS, 0}},
     {SYS_lseek, "lseek", true, {9, 0, SEEK_END}},
     {SYS_fstatfs, "fstatfs", true, {9, 4096}},
+    {SYS_mincore, "mincore", false, {4096, 4096, 4096}},
     {SYS_munlock, "munlock", false, {4096, 4096}},
     {SYS_close, "close", true, {9}},
     {SYS_gettid, "gettid", true, {0}},

@@ -258,6 +258,8 @@ static bool is_lacking(const struct tide_image *image, enum tide_figure figure)
 {
   if (figure == TIDE_FIGURE_SAMPLES)
     return !image->has_samples;
+  if (figure == TIDE_FIGURE_LOOKED)
+    return !image->has_touches;
   if (figure == TIDE_FIGURE_MAPPED)
     return image->origin;
   return image->lacks & needs[figure];

@@ -40,6 +40,7 @@ enum tide_lacks {
   X(OWN_MAX, "own_max")     /* what each stack held at most */                                     \
   X(TIMES, "times")         /* when, and how long */                                               \
   X(SAMPLES, "samples")                                                                            \
+  X(LOOKED, "looked") /* what large blocks had in memory at their end */                           \
   X(MAPPED, "mapped") /* pages that the program mapped itself */
 
 enum tide_figure {

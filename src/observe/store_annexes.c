@@ -57,7 +57,7 @@ void tide_store_map_cover(const struct tide_store_view *view, const struct tide_
 
 void tide_store_annexes_forget(struct tide_store_view *view)
 {
-  struct tide_store_annexes *all[] = {&view->ends, &view->pasts, &view->hists};
+  struct tide_store_annexes *all[] = {&view->ends, &view->pasts, &view->hists, &view->touches};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     free(all[i]->piece);
     all[i]->piece = NULL;
@@ -70,6 +70,7 @@ void tide_store_annexes_done(struct tide_store_view *view)
   tide_store_map_done(&view->ends.map);
   tide_store_map_done(&view->pasts.map);
   tide_store_map_done(&view->hists.map);
+  tide_store_map_done(&view->touches.map);
 }
 
 // NULL: there is no such annex. Valid until the next of its kind is asked for. Of a piece only
@@ -106,6 +107,14 @@ static const struct tide_past *past_at(struct tide_store_view *view, const struc
   uint32_t id = __atomic_load_n(&ends->past, __ATOMIC_ACQUIRE);
   return annex_at(view, &view->pasts, &view->areas.pasts, sizeof(struct tide_past), id,
                   view->header.n_pasts);
+}
+
+static const struct tide_touches *touches_at(struct tide_store_view *view,
+                                             const struct tide_ends *ends)
+{
+  uint32_t id = __atomic_load_n(&ends->touches, __ATOMIC_ACQUIRE);
+  return annex_at(view, &view->touches, &view->areas.touches, sizeof(struct tide_touches), id,
+                  view->header.n_touches);
 }
 
 // A single that has no closing is one whose block ended in the interval of its birth.
@@ -205,6 +214,7 @@ void tide_whole_cell_read(struct tide_store_view *view, const struct tide_cell_b
   ret->cell = block->cells[i];
   ret->ends = (struct tide_ends){0};
   ret->past = (struct tide_past){0};
+  ret->touches = (struct tide_touches){0};
   ret->has_hist = false;
   if (ret->cell.stamp.interval & TIDE_SINGLE) {
     unfold(ret);
@@ -216,6 +226,9 @@ void tide_whole_cell_read(struct tide_store_view *view, const struct tide_cell_b
     const struct tide_past *past = past_at(view, &ret->ends);
     if (past)
       ret->past = *past;
+    const struct tide_touches *touches = touches_at(view, &ret->ends);
+    if (touches)
+      ret->touches = *touches;
     read_hist(view, with_carries, ret);
   }
   add_ended(view, block->first + i, ret);

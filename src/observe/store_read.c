@@ -200,6 +200,7 @@ static uint32_t thread_of(const struct tide_reading *r, const struct tide_owner 
 #define STORE_CELL(field) .field = cell->field,
 #define STORE_ENDS(field) .field = ends->field,
 #define STORE_PAST(field) .field = past->field,
+#define STORE_TOUCHES(field) .field = touches->field,
 #define STORE_READ(field) // made below
 #define STORE_NONE(field)
 
@@ -209,6 +210,7 @@ void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cel
   const struct tide_cell *cell = &whole->cell;
   const struct tide_ends *ends = &whole->ends;
   const struct tide_past *past = &whole->past;
+  const struct tide_touches *touches = &whole->touches;
   struct tide_share share = tide_reading_share(r, whole);
   int64_t live = difference(cell->b_alloc, cell->b_free);
   *ret_site = (struct tide_site){

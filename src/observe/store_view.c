@@ -145,6 +145,7 @@ static bool areas_take(struct tide_store_view *view)
          area_is_valid(view, a->text, 1) &&
          area_is_valid(view, a->ends, sizeof(struct tide_ends)) &&
          area_is_valid(view, a->pasts, sizeof(struct tide_past)) &&
+         area_is_valid(view, a->touches, sizeof(struct tide_touches)) &&
          area_is_valid(view, a->lates, sizeof(struct tide_late_chunk)) &&
          area_is_valid(view, a->children, sizeof(struct tide_store_children)) &&
          (!a->ranges.capacity || area_is_valid(view, a->ranges, sizeof(struct tide_range)));
@@ -181,6 +182,7 @@ enum tide_err tide_store_view_refresh(struct tide_store_view *view, struct tide_
   h->n_ends = least(h->n_ends, view->areas.ends.capacity);
   h->n_pasts = least(h->n_pasts, view->areas.pasts.capacity);
   h->n_hists = least(h->n_hists, view->areas.hists.capacity);
+  h->n_touches = least(h->n_touches, view->areas.touches.capacity);
   h->n_nodes = least(h->n_nodes, view->areas.nodes.capacity);
   h->n_slots = least(h->n_slots, view->areas.slots.capacity);
   h->n_modules = least(h->n_modules, view->areas.modules.capacity);
@@ -302,6 +304,8 @@ void tide_store_view_map(struct tide_store_view *view)
     return;
   tide_store_map_cover(view, &areas->hists, sizeof(struct tide_hist), h->n_hists, &view->hists.map);
   tide_store_map_cover(view, &areas->pasts, sizeof(struct tide_past), h->n_pasts, &view->pasts.map);
+  tide_store_map_cover(view, &areas->touches, sizeof(struct tide_touches), h->n_touches,
+                       &view->touches.map);
   tide_store_map_cover(view, &areas->ends, sizeof(struct tide_ends), h->n_ends, &view->ends.map);
   tide_store_map_cover(view, &areas->owners, sizeof(struct tide_owner), h->n_cells,
                        &view->owners_map);

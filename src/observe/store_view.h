@@ -93,7 +93,7 @@ struct tide_store_view {
   uint8_t *kinds; // enum tide_site_kind of each node, as of the last tide_store_view_nodes()
   size_t n_nodes, cap_nodes;
   struct tide_store_map cells_map, owners_map;
-  struct tide_store_annexes ends, pasts, hists;
+  struct tide_store_annexes ends, pasts, hists, touches;
   struct tide_store_pairs pairs;    // as of the last walk
   char *text;                       // a piece of the text area, as of the last refresh; NULL: none
   uint64_t text_from;               // where in the area it begins
@@ -180,6 +180,7 @@ struct tide_whole_cell {
   struct tide_cell cell; // its stamp's interval is one; what waits is included
   struct tide_ends ends;
   struct tide_past past;
+  struct tide_touches touches;
   bool has_hist;
   struct tide_hist hist, carry; // if it has
 };

@@ -4,6 +4,7 @@
 #include "record/record.h"
 
 #include "record/host.h"
+#include "store/touch.h"
 
 void tide_record_failed(void)
 {
@@ -110,7 +111,7 @@ static struct tide_thread *idle_thread(const struct tide_seat *seat)
 
 struct tide_resize tide_resize_begin(struct tide_seat *seat, void *old)
 {
-  struct tide_resize resize = {0};
+  struct tide_resize resize = {.touched = TIDE_TOUCH_UNKNOWN};
   if (!old || !tide_boot_ready())
     return resize;
   struct tide_thread *t = idle_thread(seat);
@@ -118,6 +119,8 @@ struct tide_resize tide_resize_begin(struct tide_seat *seat, void *old)
                  : tide_live_take_as_guest((uint64_t)old, &resize.block);
   if (!known)
     resize.block.cell = 0;
+  else if (t && resize.block.size >= TIDE_LARGE_BYTES)
+    resize.touched = tide_touch_look((uint64_t)old, resize.block.size, t->clock.now);
   if (t)
     tide_leave(t);
   return resize;
@@ -162,10 +165,12 @@ void tide_resize_freed(struct tide_seat *seat, struct tide_resize resize, void *
   if (!t)
     return;
   tide_pairs_settle(&t->writer);
-  if (resize.block.cell)
+  if (resize.block.cell) {
     tide_book_free(&t->writer, resize.block, (uint64_t)old, t->clock.now);
-  else
+    tide_touch_count(&t->writer, resize.block.cell, resize.block.size, resize.touched);
+  } else {
     unknown_resized(old);
+  }
   tide_leave(t);
 }
 
@@ -192,6 +197,8 @@ void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *o
     tide_book_leave(&t->writer, from, tide_ends_of(&t->writer, from), &end, now);
     if (foreign)
       tide_past_of(&t->writer, from)->n_foreign++;
+    if (old != p || size < old_size) // one that grows where it is keeps its pages
+      tide_touch_count(&t->writer, resize.block.cell, old_size, resize.touched);
   } else {
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
   }

@@ -75,6 +75,7 @@ void tide_record_free_if_known(struct tide_seat *seat, void *p);
 // succeeded, and put back when it has not.
 struct tide_resize {
   struct tide_block block; // of no cell: the old block is not known
+  uint64_t touched;        // of a large one: see store/touch.h
 };
 
 struct tide_resize tide_resize_begin(struct tide_seat *seat, void *old);

@@ -4,10 +4,12 @@
 // says where it is.
 #include "store/annex.h"
 
-// Of 64, 128 and 320 bytes: a chunk is two kilobytes or a little more, the first a quarter.
+// Of 64, 128 and 320 bytes: a chunk is two kilobytes or a little more, the first a quarter. Touches
+// are of 32, and of few cells.
 static uint32_t chunk_annexes(enum tide_annex_kind kind, bool first)
 {
-  static const uint8_t n[TIDE_ANNEX_KINDS] = {[TIDE_ENDS] = 32, [TIDE_PAST] = 16, [TIDE_HIST] = 8};
+  static const uint8_t n[TIDE_ANNEX_KINDS] = {
+      [TIDE_ENDS] = 32, [TIDE_PAST] = 16, [TIDE_HIST] = 8, [TIDE_TOUCHES] = 16};
   return first ? n[kind] / 4 : n[kind];
 }
 
@@ -46,6 +48,19 @@ TIDE_COLD struct tide_past *tide_past_new(struct tide_writer *w, struct tide_end
   if (ends != tide_ends_at(0))
     tide_store_release(&ends->past, id);
   return tide_past_at(id);
+}
+
+TIDE_COLD struct tide_touches *tide_touches_of(struct tide_writer *w, struct tide_cell *c)
+{
+  struct tide_ends *ends = tide_ends_of(w, c);
+  uint32_t id = tide_load_relaxed(&ends->touches);
+  id &= (uint32_t)(tide_store.annex_mask / TIDE_STREAK_ANNEX_UNIT);
+  if (!id) {
+    id = annex_next(w, TIDE_TOUCHES);
+    if (ends != tide_ends_at(0))
+      tide_store_release(&ends->touches, id);
+  }
+  return tide_touches_at(id);
 }
 
 TIDE_COLD struct tide_hist *tide_hist_new(struct tide_writer *w, struct tide_ends *ends)

@@ -18,6 +18,9 @@ struct tide_ends *tide_ends_new(struct tide_writer *w, struct tide_cell *c);
 struct tide_past *tide_past_new(struct tide_writer *w, struct tide_ends *ends);
 struct tide_hist *tide_hist_new(struct tide_writer *w, struct tide_ends *ends);
 
+// Those of a cell, made if need be: large blocks are rare.
+struct tide_touches *tide_touches_of(struct tide_writer *w, struct tide_cell *c);
+
 // The cell is a single: it becomes one like any other, with annexes.
 void tide_cell_unfold(struct tide_writer *w, struct tide_cell *c);
 // The only block of a cell without annexes has ended: the cell becomes a single. Its late row and

@@ -29,9 +29,22 @@ TIDE_HOT void add_streak(uint32_t *count, struct tide_streak old)
     tide_book_carry(count);
 }
 
+// A size that makes no streak: see TIDE_LARGE_BUCKET.
+static void count_large(struct tide_writer *w, struct tide_cell *c, uint32_t bucket)
+{
+  struct tide_hist *hist = tide_hist_of(w, tide_ends_of(w, c));
+  struct tide_streak old = begin_streak(&c->sizes, TIDE_NO_BUCKET, 0);
+  add_streak(&hist->size[tide_streak_bucket(old) % TIDE_SIZE_BUCKETS], old);
+  add_streak(&hist->size[bucket], tide_streak_make(0, bucket, 1));
+}
+
 __attribute__((noinline)) void tide_book_turn_sizes(struct tide_writer *w, struct tide_cell *c,
                                                     uint32_t bucket)
 {
+  if (bucket >= TIDE_LARGE_BUCKET) {
+    count_large(w, c, bucket);
+    return;
+  }
   struct tide_streak old = begin_streak(&c->sizes, bucket, 1);
   if (tide_streak_count(old)) {
     struct tide_hist *hist = tide_hist_of(w, tide_ends_of(w, c));

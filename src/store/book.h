@@ -138,8 +138,8 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
                               uint64_t size, uint64_t birth, uint64_t now)
 {
   struct tide_place place;
-  bool large = size >= TIDE_LIVE_LARGE;
-  uint64_t what = tide_live_what(tide_cell_index(c), TIDE_UNLIKELY(large) ? TIDE_LIVE_LARGE : size);
+  bool large = size >= TIDE_LARGE_BYTES, untold = TIDE_UNLIKELY(large) && size >= TIDE_LIVE_LARGE;
+  uint64_t what = tide_live_what(tide_cell_index(c), untold ? TIDE_LIVE_LARGE : size);
   if (TIDE_UNLIKELY(!tide_live_make(&w->station, addr, what, &place)))
     return false;
   tide_total_add(w, size);
@@ -150,8 +150,9 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   c->t_last = now;
   tide_sizes_add(w, c, tide_size_bucket(size));
   tide_book_put(w, &place, c, addr, what, tide_live_when(interval, birth), birth);
-  if (TIDE_UNLIKELY(large)) {
-    tide_live_large_put(addr, size);
+  if (TIDE_UNLIKELY(large)) { // its end goes the general way
+    if (untold)
+      tide_live_large_put(addr, size);
     w->last_place = (struct tide_place){.region = &tide_live_nowhere, .table = ~0ull};
   }
   return true;

@@ -29,14 +29,15 @@
 //     (totals, stamps, streaks) may be anything: they spoil the profile and nothing else. So may
 //     the number of a cell's annex: it is cut to the table of such annexes, where anything may be
 //     written.
-//  8. A cell has only those annexes that it needed (ends, past, histograms), in tables of their
-//     own; annex 0 means "none". A cell whose only block has ended may need none: see TIDE_SINGLE.
+//  8. A cell has only those annexes that it needed (ends, past, histograms, touches), in tables of
+//     their own; annex 0 means "none". A cell whose only block has ended may need none: see
+//     TIDE_SINGLE.
 #pragma once
 #include "rt/base.h"
 #include "store/codes.h"
 
 #define TIDE_STORE_MAGIC "TideStor"
-#define TIDE_STORE_VERSION 9u
+#define TIDE_STORE_VERSION 10u
 
 enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
 
@@ -130,8 +131,7 @@ struct tide_ends {
   struct tide_streak lives; // of the latest frees; its annex: the cell's histograms
   uint64_t n_temp, b_temp;  // freed by their own thread within one further allocation
   int64_t peak_bytes, peak_blocks; // live at the peak of the epoch of the cell's stamp
-  uint32_t past;                   // the annex of that name
-  uint32_t pad;
+  uint32_t past, touches;          // the annexes of these names
 };
 _Static_assert(sizeof(struct tide_ends) == 64, "a cache line");
 
@@ -151,6 +151,17 @@ struct tide_past {
 };
 _Static_assert(sizeof(struct tide_past) == 128, "two cache lines");
 
+// How much of large blocks was in memory when they ended, of those that were looked at then
+// (touch.h).
+#define TIDE_LARGE_BITS 16
+#define TIDE_LARGE_BYTES (1u << TIDE_LARGE_BITS)
+struct tide_touches {
+  uint64_t n_looked, b_looked; // the blocks, and their sizes
+  uint64_t b_touched;          // of these bytes, on pages that were in memory
+  uint64_t pad;
+};
+_Static_assert(sizeof(struct tide_touches) == 32, "half a cache line");
+
 // Write-once facts of a cell, apart from the counters so that a free by another thread reads
 // lines nobody writes. stack == 0: not in use (yet). Published by a release store of stack.
 struct tide_owner {
@@ -166,6 +177,11 @@ struct tide_owner {
 // Size bucket 0: 0..4 bytes, bucket k: 2^(k+1)+1 .. 2^(k+2) bytes; the last takes the rest.
 // Life bucket 0: 0 ticks, bucket k: 2^(k-1) .. 2^k - 1 ticks; the last takes the rest.
 // A second array of the same shape holds carries: the true count is carry * 2^32 + count.
+// Blocks of size bucket TIDE_LARGE_BUCKET and above go no quick way (quick.h): some of them are to
+// be looked at when they end. So they make no streak, which is what a quick way goes on with: the
+// histogram has them at once, and the streak is of a bucket that there is not.
+#define TIDE_LARGE_BUCKET 14u // 32,769 to 65,536 bytes
+#define TIDE_NO_BUCKET 63u
 struct tide_hist {
   uint32_t size[TIDE_SIZE_BUCKETS];
   uint32_t life[TIDE_LIFE_BUCKETS];
@@ -296,6 +312,7 @@ struct tide_area {
 };
 struct tide_store_areas {
   struct tide_area slots, nodes, cells, hists, carries, owners, modules, text, pasts, lates, ends;
+  struct tide_area touches;
   struct tide_area children; // one
   // The recorder's own memory in the target, as addresses there: see rt/sys.h. Of struct
   // tide_range; 0 bytes: unused. May be empty. Not in a file.
@@ -344,7 +361,7 @@ struct tide_store_header {
   uint32_t beat_seen; // the latest beat that any thread has looked at
   // Cold.
   _Alignas(64) uint32_t n_cells, n_nodes, n_slots, n_modules;
-  uint32_t n_ends, n_pasts, n_hists;                    // annexes of cells
+  uint32_t n_ends, n_pasts, n_hists, n_touches;         // annexes of cells
   uint32_t n_live_threads, max_live_threads, n_threads; // n_threads: ever
   // What recording costs, beside what the threads' slots say of it.
   uint64_t cold_ticks; // see rt/cost.h

@@ -129,12 +129,14 @@ TIDE_HOT bool tide_live_make(struct tide_station *s, uint64_t addr, uint64_t wha
   return TIDE_LIKELY(slot) || tide_live_make_slowly(s, addr, what, ret_place);
 }
 
-// The words of a slot, if they are of a block at this address, of a size that is told there.
+// The words of a slot, if they are of a block at this address, and not a large one: a size that is
+// not told there, or one of which the end is looked at (touch.h).
 TIDE_HOT bool tide_live_words(struct tide_live *slot, uint64_t key, struct tide_live *ret)
 {
-  const uint64_t large = TIDE_LIVE_LARGE << TIDE_LIVE_CELL_BITS;
+  const uint32_t large_bits = TIDE_LIVE_CELL_BITS + TIDE_LARGE_BITS;
   *ret = (struct tide_live){tide_load_relaxed(&slot->what), tide_load_relaxed(&slot->when)};
-  return TIDE_LIKELY(tide_when_key(ret->when) == key) && TIDE_LIKELY(ret->what - 1 < large - 1);
+  return TIDE_LIKELY(tide_when_key(ret->when) == key) &&
+         TIDE_LIKELY(!((ret->what - 1) >> large_bits));
 }
 
 // The slot of a block in a direct table, and what is there. NULL: it has to be looked for.

@@ -54,6 +54,7 @@ static uint64_t lay_out(struct tide_store_areas *a, int cells_log2)
   at = area(&a->pasts, at, cells, sizeof(struct tide_past));
   at = area(&a->hists, at, cells, sizeof(struct tide_hist));
   at = area(&a->carries, at, cells, sizeof(struct tide_hist));
+  at = area(&a->touches, at, cells, sizeof(struct tide_touches));
   // Late chunks are used again and again, from the first on.
   at = area(&a->lates, at, TIDE_LATE_CHUNKS >> halvings, sizeof(struct tide_late_chunk));
   at = (at + TIDE_CHILDREN_BYTES - 1) & ~(TIDE_CHILDREN_BYTES - 1ull);
@@ -103,6 +104,7 @@ static void publish_beginning(struct tide_store_header *h)
   h->n_ends = tide_store.n_annexes[TIDE_ENDS] = 1;
   h->n_pasts = tide_store.n_annexes[TIDE_PAST] = 1;
   h->n_hists = tide_store.n_annexes[TIDE_HIST] = 1;
+  h->n_touches = tide_store.n_annexes[TIDE_TOUCHES] = 1;
   tide_store.n_text = 1;
   h->version = TIDE_STORE_VERSION;
   h->store_bytes = tide_store.bytes;

@@ -4,6 +4,8 @@
 // tide_pairs_alloc_any() decides whether a new block waits with them. The drawing is in pairs.h.
 #include "store/pairs.h"
 
+#include "store/touch.h"
+
 #define MAX_ENDED (1u << 29) // a streak counts in 30 bits
 
 __attribute__((noinline)) void tide_pairs_settle(struct tide_writer *w)
@@ -58,7 +60,7 @@ TIDE_HOT int64_t room_for(const struct tide_writer *w, const struct tide_cell *c
   int64_t most = w->crest < w->high ? w->crest : w->high;
   int64_t room = most - w->slot->held, own = ends->high_bytes - tide_cell_live(c);
   room = room < own ? room : own;
-  return room < UINT32_MAX ? room : UINT32_MAX; // larger sizes want to be looked at
+  return room < TIDE_LARGE_BYTES ? room : TIDE_LARGE_BYTES - 1; // larger ones are looked at
 }
 
 TIDE_HOT bool pairs_begin(struct tide_writer *w, struct tide_cell *c, uint64_t size, uint64_t now)
@@ -100,6 +102,18 @@ __attribute__((noinline)) bool tide_pairs_alloc_any(struct tide_writer *w, struc
     tide_book_put(w, &place, c, addr, what, w->pairs_when, w->pairs_birth);
   }
   return made;
+}
+
+__attribute__((noinline)) bool tide_pairs_free_searching(struct tide_writer *w, uint64_t addr,
+                                                         uint64_t now)
+{
+  struct tide_block block;
+  if (!tide_live_take_slowly(&w->station, addr, &block))
+    return false;
+  tide_book_free(w, block, addr, now);
+  if (block.size >= TIDE_LARGE_BYTES)
+    tide_touch_count(w, block.cell, block.size, tide_touch_look(addr, block.size, now));
+  return true;
 }
 
 void tide_pairs_retime(struct tide_writer *w, uint64_t now)

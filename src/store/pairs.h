@@ -169,6 +169,9 @@ TIDE_HOT bool tide_pairs_free_quickly(struct tide_writer *w, uint64_t addr, uint
   return true;
 }
 
+// The end of a block that is not found at once, or a large one. False: it is not known.
+bool tide_pairs_free_searching(struct tide_writer *w, uint64_t addr, uint64_t now);
+
 // The end of a block that does not wait, in any case. False: it is not known.
 TIDE_HOT bool tide_pairs_free_slowly(struct tide_writer *w, uint64_t addr, uint64_t now)
 {
@@ -178,10 +181,12 @@ TIDE_HOT bool tide_pairs_free_slowly(struct tide_writer *w, uint64_t addr, uint6
     tide_book_free_last(w, now);
     return true;
   }
-  struct tide_block block;
-  if (TIDE_UNLIKELY(!tide_live_take(&w->station, addr, &block)))
-    return false;
-  tide_book_free(w, block, addr, now);
+  struct tide_live words;
+  struct tide_live *slot = tide_live_find_quickly(addr, &words);
+  if (TIDE_UNLIKELY(!slot))
+    return tide_pairs_free_searching(w, addr, now);
+  tide_store_relaxed(&slot->what, 0);
+  tide_book_free(w, tide_live_block(words.what, words.when), addr, now);
   return true;
 }
 

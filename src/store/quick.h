@@ -67,7 +67,7 @@ TIDE_HOT bool tide_sizes_turn_quickly(struct tide_cell *c, uint32_t bucket)
   struct tide_hist *hist = TIDE_LIKELY(ends) ? tide_hist_find(ends) : NULL;
   struct tide_streak old = c->sizes;
   uint32_t old_bucket = tide_streak_bucket(old), sum;
-  if (TIDE_UNLIKELY(!hist) || TIDE_UNLIKELY(bucket >= TIDE_SIZE_BUCKETS) ||
+  if (TIDE_UNLIKELY(!hist) || TIDE_UNLIKELY(bucket >= TIDE_LARGE_BUCKET) ||
       TIDE_UNLIKELY(old_bucket >= TIDE_SIZE_BUCKETS))
     return false;
   uint32_t *count = &hist->size[old_bucket];

@@ -152,6 +152,8 @@ static struct annex_table annex_table(enum tide_annex_kind kind)
   switch (kind) {
   case TIDE_ENDS: return (struct annex_table){&a->ends, sizeof(struct tide_ends), &h->n_ends};
   case TIDE_PAST: return (struct annex_table){&a->pasts, sizeof(struct tide_past), &h->n_pasts};
+  case TIDE_TOUCHES:
+    return (struct annex_table){&a->touches, sizeof(struct tide_touches), &h->n_touches};
   default: return (struct annex_table){&a->hists, sizeof(struct tide_hist), &h->n_hists};
   }
 }

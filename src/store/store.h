@@ -8,7 +8,7 @@
 #include "store/layout.h"
 
 // Parts of cells, each kind in a table of its own.
-enum tide_annex_kind { TIDE_ENDS, TIDE_PAST, TIDE_HIST, TIDE_ANNEX_KINDS };
+enum tide_annex_kind { TIDE_ENDS, TIDE_PAST, TIDE_HIST, TIDE_TOUCHES, TIDE_ANNEX_KINDS };
 
 // The store as this process knows it: private memory, which is what decides where we write
 // (layout.h, invariant 7). One per process; all zero until a store is attached.
@@ -59,6 +59,11 @@ static inline char *tide_table_at(const struct tide_area *area, uint32_t i)
 static inline struct tide_past *tide_past_at(uint32_t i)
 {
   return (struct tide_past *)tide_table_at(&tide_store.areas.pasts, i) + i;
+}
+
+static inline struct tide_touches *tide_touches_at(uint32_t i)
+{
+  return (struct tide_touches *)tide_table_at(&tide_store.areas.touches, i) + i;
 }
 
 static inline struct tide_node *tide_node_at(uint32_t i)

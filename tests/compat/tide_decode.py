@@ -208,7 +208,7 @@ def decode_image(p, own_index):
         image[table] = []
     image["late_frees"] = []
     image["has_temp_bytes"] = image["has_counts"] = image["has_late_frees"] = False
-    image["has_resized_bytes"] = image["has_tick_resizes"] = False
+    image["has_resized_bytes"] = image["has_tick_resizes"] = image["has_touches"] = False
     image["resident"] = None
     image["allocators"] = None
     image["residences"] = []
@@ -331,6 +331,9 @@ def decode_sites(p, image, by_stack):
     site["b_resize_new"] = p.column(n, p.varint) if has_resized else [0] * n
     has_samples = image["has_samples"] and has_resized
     site["n_samples"] = p.column(n, p.varint) if has_samples else [0] * n
+    has_touches = p.has_appended(len(image["sites"]), n, image["has_touches"])
+    for name in "n_looked", "b_looked", "b_touched":
+        site[name] = p.column(n, p.varint) if has_touches else [0] * n
     if by_stack:
         from_neighbours(site, image["start_ns"], unit)
     if any(stack > len(image["frames"]) for stack in site["stack"]):
@@ -341,6 +344,7 @@ def decode_sites(p, image, by_stack):
     image["has_temp_bytes"] = has_bytes
     image["has_resized_bytes"] = has_resized
     image["has_samples"] = has_samples
+    image["has_touches"] = has_touches
 
 
 def decode_timeline(p, image):

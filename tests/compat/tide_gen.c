@@ -235,6 +235,18 @@ static void gen_samples(const struct gen *before, struct tide_image *image)
 }
 
 // Likewise.
+static void gen_touches(const struct gen *before, struct tide_image *image)
+{
+  struct gen own = {before->state * 43, before->scale}, *g = &own;
+  image->has_touches = image->n_sites && image->has_resized_bytes && below(g, 4);
+  for (size_t i = 0; i < image->n_sites && image->has_touches; i++) {
+    image->sites[i].n_looked = any(g);
+    image->sites[i].b_looked = any(g);
+    image->sites[i].b_touched = any(g);
+  }
+}
+
+// Likewise.
 static void gen_late_frees(const struct gen *before, struct tide_image *image)
 {
   struct gen own = {before->state * 31, before->scale}, *g = &own;
@@ -313,6 +325,7 @@ static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
   gen_snapshots(g, image);
   gen_resizes(g, image);
   gen_samples(g, image);
+  gen_touches(g, image);
   gen_late_frees(g, image);
   gen_names(g, image);
 }
@@ -562,7 +575,7 @@ struct tide_capture *tide_gen_program(uint64_t seed, size_t n_stacks, size_t n_s
   image->sites = tide_alloc_array(n_stacks, sizeof *image->sites);
   for (uint32_t i = 0; i < n_stacks; i++)
     program_site(&g, image, &image->sites[i], 4 * i + 1 + (uint32_t)below(&g, 4));
-  image->has_temp_bytes = image->has_resized_bytes = n_stacks > 0;
+  image->has_temp_bytes = image->has_resized_bytes = image->has_touches = n_stacks > 0;
   image->has_counts = n_snapshots > 0;
   program_snapshots(&g, image, n_snapshots);
   return capture;

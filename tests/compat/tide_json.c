@@ -119,6 +119,9 @@ static void put_site(struct tide_buf *out, const struct tide_image *image,
   U(b_moved);
   U(b_resize_new);
   U(n_samples);
+  U(n_looked);
+  U(b_looked);
+  U(b_touched);
   U(first_ns);
   U(last_ns);
   put_numbers(out, "size_hist", sizes, TIDE_SIZE_BUCKETS_N);
@@ -260,6 +263,8 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   put_last_bool(out, "has_tick_resizes", row->has_tick_resizes);
   tide_buf_text(out, ", ");
   put_last_bool(out, "has_samples", row->has_samples);
+  tide_buf_text(out, ", ");
+  put_last_bool(out, "has_touches", row->has_touches);
 }
 
 static void put_resident(struct tide_buf *out, const struct tide_image *row)

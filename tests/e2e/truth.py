@@ -201,7 +201,10 @@ def check_sums(report):
                                 ("resized_old_bytes", "resized_old_bytes"),
                                 ("resized_new_bytes", "resized_new_bytes"),
                                 ("moved_bytes", "moved_bytes"),
-                                ("foreign_frees", "foreign_frees")):
+                                ("foreign_frees", "foreign_frees"),
+                                ("looked_blocks", "looked_blocks"),
+                                ("looked_bytes", "looked_bytes"),
+                                ("touched_bytes", "touched_bytes")):
         summed = sum(site[site_key] for site in heap)
         if summed != totals[total_key]:
             raise Wrong(f"sites' {site_key} add up to {summed}, total says {totals[total_key]}")

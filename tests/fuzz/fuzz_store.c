@@ -50,6 +50,7 @@ static uint64_t put_right(struct tide_store_header *h)
   lay(&h->areas.text, 8, &end);
   lay(&h->areas.ends, sizeof(struct tide_ends), &end);
   lay(&h->areas.pasts, sizeof(struct tide_past), &end);
+  lay(&h->areas.touches, sizeof(struct tide_touches), &end);
   lay(&h->areas.lates, sizeof(struct tide_late_chunk), &end);
   lay(&h->areas.children, sizeof(struct tide_store_children), &end);
   return h->store_bytes = end;

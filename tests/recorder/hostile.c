@@ -224,14 +224,20 @@ static void sweep(const struct store *s, uint64_t from, uint64_t bytes)
 
 static void anywhere(const struct store *s)
 {
-  static const uint64_t element[] = {
-      sizeof(struct tide_thread_slot),  sizeof(struct tide_node),
-      sizeof(struct tide_cell),         sizeof(struct tide_hist),
-      sizeof(struct tide_hist),         sizeof(struct tide_owner),
-      sizeof(struct tide_store_module), 1,
-      sizeof(struct tide_past),         sizeof(struct tide_late_chunk),
-      sizeof(struct tide_ends),         8,
-      sizeof(struct tide_range)};
+  static const uint64_t element[] = {sizeof(struct tide_thread_slot),
+                                     sizeof(struct tide_node),
+                                     sizeof(struct tide_cell),
+                                     sizeof(struct tide_hist),
+                                     sizeof(struct tide_hist),
+                                     sizeof(struct tide_owner),
+                                     sizeof(struct tide_store_module),
+                                     1,
+                                     sizeof(struct tide_past),
+                                     sizeof(struct tide_late_chunk),
+                                     sizeof(struct tide_ends),
+                                     sizeof(struct tide_touches),
+                                     8,
+                                     sizeof(struct tide_range)};
   unsigned i = (unsigned)(next_random() % N_AREAS);
   uint64_t n = area(s, i)->capacity < MOST_ELEMENTS ? area(s, i)->capacity : MOST_ELEMENTS;
   uint64_t from = area(s, i)->offset;

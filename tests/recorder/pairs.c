@@ -131,8 +131,12 @@ static void others_come(void)
   tide_total_leave(&newcomer);
   tide_pairs_look(&w);
   pair(cell, 10, 904);
-  pair(cell, BIG - 1, 904); // alone again
+  pair(cell, TIDE_LARGE_BYTES - 1, 904); // alone again
   EXPECT(pairs->cell);
+  pair(cell, TIDE_LARGE_BYTES, 904); // what is looked at when it ends never waits
+  EXPECT(!pairs->cell);
+  pair(cell, TIDE_LARGE_BYTES, 904);
+  EXPECT(!pairs->cell);
 }
 
 // A size that the live map has no room for in a slot.

@@ -47,6 +47,7 @@ void fake_store_map(struct fake_store *store, int fd)
       .owners = (void *)(base + take(&at, &h->areas.owners, N_CELLS, sizeof *store->owners)),
       .modules = (void *)(base + take(&at, &h->areas.modules, 64, sizeof *store->modules)),
       .pasts = (void *)(base + take(&at, &h->areas.pasts, N_CELLS, sizeof *store->pasts)),
+      .touches = (void *)(base + take(&at, &h->areas.touches, N_CELLS, sizeof *store->touches)),
       .lates = (void *)(base + take(&at, &h->areas.lates, N_CHUNKS, sizeof *store->lates)),
       .ranges = (void *)(base + take(&at, &h->areas.ranges, 64, sizeof *store->ranges)),
   };
@@ -56,7 +57,7 @@ void fake_store_map(struct fake_store *store, int fd)
     abort();
   h->stamp.epoch = 1;
   h->stamp.interval = TIDE_FIRST_INTERVAL;
-  h->n_cells = h->n_ends = h->n_pasts = h->n_hists = TIDE_FIRST_CELL;
+  h->n_cells = h->n_ends = h->n_pasts = h->n_hists = h->n_touches = TIDE_FIRST_CELL;
   h->n_nodes = h->n_slots = h->n_modules = store->text_next = 1;
   fake_store_node(store, 0, 0, TIDE_FRAME_PAGES);
   fake_store_node(store, 0, 0, TIDE_FRAME_LOST);
@@ -124,7 +125,8 @@ uint32_t fake_store_slot(struct fake_store *store, uint32_t tid, const char *nam
 struct tide_cell *fake_store_cell(struct fake_store *store, uint32_t stack, uint32_t slot)
 {
   uint32_t id = store->header->n_cells++;
-  store->header->n_ends = store->header->n_pasts = store->header->n_hists = id + 1;
+  struct tide_store_header *h = store->header;
+  h->n_ends = h->n_pasts = h->n_hists = h->n_touches = id + 1;
   store->cells[id].stamp = store->header->stamp;
   store->cells[id].sizes = tide_streak_make(id, 0, 0);
   store->ends[id].lives = tide_streak_make(id, 0, 0);

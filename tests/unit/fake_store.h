@@ -20,6 +20,7 @@ struct fake_store {
   struct tide_owner *owners;
   struct tide_store_module *modules;
   struct tide_past *pasts;
+  struct tide_touches *touches;
   struct tide_late_chunk *lates;
   struct tide_range *ranges; // none to begin with
   uint32_t text_next;

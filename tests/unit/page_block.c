@@ -23,7 +23,7 @@ static size_t width_of(const char *type)
 
 static void read_column(struct page_block *block, char *text)
 {
-  assert_in_range(block->n_columns, 0, 63);
+  assert_in_range(block->n_columns, 0, PAGE_COLUMNS_MAX - 1);
   struct page_column *column = &block->columns[block->n_columns++];
   char *quote = strchr(text, '"');
   assert_non_null(quote);

@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+enum { PAGE_COLUMNS_MAX = 96 };
+
 struct page_column {
   const char *name;
   char type[8];
@@ -17,7 +19,7 @@ struct page_block {
   const uint8_t *bytes; // not owned
   size_t n;
   char *facts; // owned
-  struct page_column columns[64];
+  struct page_column columns[PAGE_COLUMNS_MAX];
   size_t n_columns;
 };
 

@@ -136,7 +136,10 @@ static void sums_times_and_histograms(void **state)
                                          .high_bytes = 300,
                                          .n_temp = 4,
                                          .lives = tide_streak_make(id, 5, 4),
-                                         .past = id};
+                                         .past = id,
+                                         .touches = id};
+  f->store.touches[id] =
+      (struct tide_touches){.n_looked = 3, .b_looked = 300000, .b_touched = 4096};
   f->store.pasts[id] = (struct tide_past){
       .n_resize = 2, .b_resize_old = 64, .b_resize_new = 40, .n_moved = 1, .n_foreign = 1};
   f->store.owners[id].t_first = 12050;
@@ -158,6 +161,10 @@ static void sums_times_and_histograms(void **state)
   assert_true(image.has_resized_bytes);
   assert_int_equal(site->b_resize_old, 64);
   assert_int_equal(site->b_resize_new, 40);
+  assert_true(image.has_touches);
+  assert_int_equal(site->n_looked, 3);
+  assert_int_equal(site->b_looked, 300000);
+  assert_int_equal(site->b_touched, 4096);
   uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
   tide_site_sum_buckets(&image, site, sizes, lifetimes);
   assert_true(sizes[3] == (UINT64_C(1) << 32) + 9);

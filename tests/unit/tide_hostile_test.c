@@ -320,13 +320,14 @@ static void absurd_counts_and_indexes_stop_the_reader(void **state)
   tide_buf_done(&p);
 }
 
-enum appended { SITES_1_1, SNAPSHOTS_1_1, SITES_1_3, TIMELINE_1_3, APPENDED_N };
+enum appended { SITES_1_1, SNAPSHOTS_1_1, SITES_1_3, TIMELINE_1_3, SITES_1_6, APPENDED_N };
 
 static void set_appended(struct tide_image *image, enum appended what, bool with)
 {
-  image->has_temp_bytes = what == SITES_1_3 || with;
+  image->has_temp_bytes = what == SITES_1_3 || what == SITES_1_6 || with;
   image->has_counts = with;
-  image->has_resized_bytes = what == SITES_1_3 && with;
+  image->has_resized_bytes = what == SITES_1_6 || (what == SITES_1_3 && with);
+  image->has_touches = what == SITES_1_6 && with;
   image->has_tick_resizes = with;
 }
 
