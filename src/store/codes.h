@@ -49,6 +49,7 @@ static inline enum tide_site_kind tide_kind_of_root(uint32_t flags)
   X(PAGES, 7, "pages")                 /* no allocator: what they and programs map */              \
   X(MOZJEMALLOC, 12, "mozjemalloc")                                                                \
   X(RUST, 13, TIDE_RUST_OWN)                                                                       \
+  X(PARTITION, 14, "PartitionAlloc")                                                               \
   X(UNKNOWN, 63, "an allocator that is not known here")
 
 enum tide_family {

@@ -8,6 +8,7 @@
 #include "attach/needed.h"
 #include "attach/rust_shims.h"
 #include "attach/sandbox.h"
+#include "base/alloc.h"
 #include "base/proc.h"
 #include "rt/arch.h"
 #include "store/layout.h"
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,14 +72,25 @@ static void judge_objects(struct tide_outside *outside, const char *file, const 
   read_marks(p);
 }
 
-// The loader, where the program has one, is the last that was found.
+static bool is_file(const struct tide_loaded *object, const struct stat *file)
+{
+  struct stat own;
+  return !stat(object->path, &own) && own.st_dev == file->st_dev && own.st_ino == file->st_ino;
+}
+
+// The loader, where the program has one, may be anywhere among what was found: programs that need
+// it by name have their other libraries behind it.
 static const char *why_unled(const struct tide_loaded_list *objects)
 {
-  const struct tide_loaded *last = &objects->all[objects->n - 1];
+  struct stat file;
   struct tide_section loader = tide_elf_section(objects->all[0].elf->elf, "interp");
-  return !loader.data || tide_at_exec_gives_sign(last)
-             ? NULL
-             : "its loader gives no sign when libraries are mapped";
+  if (!loader.data)
+    return NULL;
+  TIDE_CLEANUP_FREE char *path = tide_sprintf("%.*s", (int)loader.n, (const char *)loader.data);
+  for (size_t i = objects->n; !stat(path, &file) && i > 1; i--)
+    if (is_file(&objects->all[i - 1], &file) && tide_at_exec_gives_sign(&objects->all[i - 1]))
+      return NULL;
+  return "its loader gives no sign when libraries are mapped";
 }
 
 enum tide_err tide_prospect_of_program(const char *path, const char *debug_dirs,

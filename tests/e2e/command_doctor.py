@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import struct
 import subprocess
@@ -14,7 +15,7 @@ import record
 from command_how import DENIED
 from command_permission import ALIVE, NOBODY, Alive, needs_root
 from command_rust import DEBUG, LTO, RELEASE, rust
-from command_shims import FENTRY, MAIN, PARTLY
+from command_shims import FENTRY, MAIN, PARTLY, POOL
 from ground import expect, test
 
 PROGRAM = """
@@ -152,6 +153,18 @@ def doctor_judges_rust(ground):
     for flags in (RELEASE, LTO):
         doctor(ground, rust(ground, "arena", *flags), 1, "the compiler may have inlined",
                "way out record a build without optimization")
+
+
+@test
+def doctor_finds_the_loader(ground):
+    """A program that needs its loader by name, before other libraries, as Chromium does."""
+    headers = ground.run("readelf", "-lW", ground.tidemark).stdout
+    loader = re.search(r"interpreter: (.*)\]", headers).group(1)
+    prog = ground.build("prog", POOL + "int main(void) { free(malloc(9)); return 0; }\n",
+                        "-rdynamic", f"-Wl,--no-as-needed,{loader}", "-lm")
+    needed = re.findall(r"NEEDED.*\[(.*)\]", ground.run("readelf", "-dW", prog).stdout)
+    expect(needed[0].startswith("ld-") and len(needed) > 2, f"{needed}")
+    doctor(ground, prog, 0, "by the agent", "an allocator of its own (prog): 4 of 4 functions")
 
 
 @test

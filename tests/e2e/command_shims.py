@@ -91,6 +91,53 @@ int main(void)
     expect("mozjemalloc; by the agent" in said and " complete: every event" in said, said)
 
 
+PARTITIONS = """
+EXPORT void *blink_buffer(size_t n, const char *of)
+    __asm__("_ZN5blink10Partitions12BufferMallocEmPKc");
+void *blink_buffer(size_t n, const char *of) { return carve(n + 0 * *of); }
+EXPORT void *blink_again(void *p, size_t n, const char *of)
+    __asm__("_ZN5blink10Partitions16BufferTryReallocEPvmPKc");
+void *blink_again(void *p, size_t n, const char *of) { return again(p, n + 0 * *of); }
+EXPORT void blink_buffer_free(void *p) __asm__("_ZN5blink10Partitions10BufferFreeEPv");
+void blink_buffer_free(void *p) { __asm__ volatile("" ::"r"(p)); }
+EXPORT void *wtf_fast(size_t n, const char *of) __asm__("_ZN3WTF10Partitions10FastMallocEmPKc");
+void *wtf_fast(size_t n, const char *of) { return *of ? malloc(n) : NULL; }
+EXPORT void wtf_fast_free(void *p) __asm__("_ZN3WTF10Partitions8FastFreeEPv");
+void wtf_fast_free(void *p) { free(p); }
+int main(void)
+{
+  for (int i = 0; i < 10; i++) blink_buffer_free(blink_buffer(100, "buffer"));
+  for (int i = 0; i < 20; i++) wtf_fast_free(wtf_fast(50, "fast"));
+  blink_again(blink_buffer(500, "buffer"), 3000, "buffer");
+  for (int i = 0; i < 30; i++) free(malloc(10));
+  return 6;
+}
+"""
+
+
+@test
+def shim_with_partitions(ground):
+    """PartitionAlloc by its symbols: malloc, and Blink's partitions beside and on top of it."""
+    report, said = recorded(ground, POOL + PARTITIONS)
+    totals = report["totals"]
+    expect((totals["allocations"], totals["live_bytes"]) == (62, 3000), f"{totals}")
+    expect("PartitionAlloc; by the agent" in said and " complete: every event" in said, said)
+
+
+@test
+def shim_with_partitions_stripped(ground):
+    """Exports alone: malloc is hooked and said to be its own; Blink's partitions are not seen."""
+    prog = ground.build("prog", POOL + PARTITIONS, "-fno-builtin",
+                        "-Wl,--export-dynamic-symbol=malloc,--export-dynamic-symbol=calloc,"
+                        "--export-dynamic-symbol=realloc,--export-dynamic-symbol=free")
+    ground.run("strip", prog)
+    done = ground.record("-f", "-o", "x.tide", "--", prog)
+    said = " ".join(done.stderr.split())
+    expect(done.status == 6, f"status {done.status}: {done.stderr}")
+    expect(ground.report("x.tide")["totals"]["allocations"] == 50, said)
+    expect("an allocator of its own; by the agent" in said, said)
+
+
 @test
 def shim_with_a_way_past(ground):
     """What is freed was allocated, if by nobody whom a name shows: not complete, and said."""
