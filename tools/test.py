@@ -4,8 +4,8 @@
 
   tools/test.py [SUITE…]      all, quick, or any of the names in SUITES (test_suites.py)
 
-Builds first what the suites need. One more of them runs at a time than two cores could: while one
-waits (for programs that sleep, a browser, a linker, a registry) the others have the cores, and when
+Builds first what the suites need. Four of them run at a time, on two cores: while some
+wait (for programs that sleep, a browser, a linker, a registry) the others have the cores, and when
 all compute they share them. Programs from crates.io are built meanwhile. `install` runs last,
 because it changes build/; beside it, what uses nothing of that.
 
@@ -22,7 +22,7 @@ import threading
 from test_run import BUILD, LOGS, Counts, Log, failure, ninja, run
 from test_suites import LAST, OTHER_ARCH, OWN_BUILD, QUICK, SUITES, WITH_CRATES
 
-AT_A_TIME = 3
+AT_A_TIME = 4
 TOOLS = ("clang", "llvm-symbolizer", "ld.lld", "dwz", "zstd", "valgrind", "nm", "rustc", "cargo",
          "perl", "git", "node", "npm", "chromium", "sqlite3", "redis-server", "redis-benchmark",
          "musl-gcc", "heaptrack",

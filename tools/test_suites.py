@@ -248,7 +248,7 @@ def page_quick(log):
     return page(log, "app", "decode", "engine", "flame", "units")
 
 
-# The longest first: three run at a time, and none should be left to run alone at the end.
+# The longest first: four run at a time, and none should be left to run alone at the end.
 SUITES = {"unit": unit, "asan": asan, "e2e": e2e, "fuzz": fuzz, "cross": cross, "browser": browser,
           "page": page, "real": real, "bare": bare, "symbols": symbols, "tsan": tsan,
           "interop": interop, "install": install}

@@ -47,7 +47,7 @@ def attach_interrupts_no_call(ground):
 def attach_hides_no_signal(ground):
     """A call that waits for ever and is ended by a signal, which may come while it is stopped."""
     target = Target(ground, build(ground, "signals"))
-    for _ in range(4 * CYCLES):
+    for _ in range(2 * CYCLES):
         attach_for(ground, target.pid, "5ms")
     ends_well(target)
 
