@@ -264,8 +264,8 @@ static const struct {
     [TIDE_RULE_UNTOUCHED] = {untouched_words,
                              "Allocate what is needed, and more when it is; or a smaller default."},
     [TIDE_RULE_FRAGMENTED] = {fragmented_words,
-                              "Keep blocks that stay apart from those that go; call malloc_trim(0) "
-                              "after the peak."},
+                              "Keep blocks that stay apart from those that go; let the allocator "
+                              "give back after the peak (glibc's: malloc_trim(0))."},
     [TIDE_RULE_ARENAS] = {arenas_words,
                           "Run it with MALLOC_ARENA_MAX=1, or 2 where threads wait for each other "
                           "in malloc; or let fewer threads allocate."},
@@ -315,9 +315,24 @@ char *tide_finding_sentence(const struct tide_finding *finding, const struct tid
   return sentence;
 }
 
+// Of memory that is free and kept: what gives it back is another thing for each allocator.
+static const char *fragmented_advice(const struct tide_finding *finding)
+{
+  bool is_glibc = tide_finding_has(finding, TIDE_EVIDENCE_OF_TRIM_BYTES);
+  if (is_glibc && finding->evidence[TIDE_EVIDENCE_OF_TRIM_BYTES])
+    return "Keep blocks that stay apart from those that go; call malloc_trim(0) after the peak.";
+  if (is_glibc)
+    return "Keep blocks that stay apart from those that go.";
+  if (tide_finding_has(finding, TIDE_EVIDENCE_OF_FREE_BYTES))
+    return "Keep blocks that stay apart from those that go; have the allocator give back after the "
+           "peak (jemalloc: arena.<i>.purge or a shorter dirty_decay_ms, mimalloc: mi_collect).";
+  return rules[finding->rule].advice;
+}
+
 const char *tide_finding_advice(const struct tide_finding *finding)
 {
-  return rules[finding->rule].advice;
+  return finding->rule == TIDE_RULE_FRAGMENTED ? fragmented_advice(finding)
+                                               : rules[finding->rule].advice;
 }
 
 char *tide_finding_saving_words(const struct tide_finding *finding, struct tide_style style)

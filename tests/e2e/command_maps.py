@@ -525,6 +525,11 @@ def maps_of_other_allocators(ground):
         adds_up(standing, table)
         heap = table["heap"]
         expect(heap["known"] == "jemalloc" and "trim" not in heap, f"{heap}")
+        told = ground.run(ground.tidemark, "explain", "--json", standing.pid).stdout
+        advice = [found["advice"] for found in json.loads(told)["findings"]
+                  if found["rule"] == "fragmented"]
+        expect(len(advice) == 1 and "dirty_decay_ms" in advice[0] and "trim" not in advice[0],
+               f"{advice}")  # malloc_trim() does nothing there
         before = standing.rss()
         standing.go_on()  # it gives back what it can
         given = before - standing.rss()
