@@ -146,7 +146,8 @@ static void make_snapshot(struct writer *w, enum tide_snapshot_kind kind, uint64
   made->rows = tide_alloc_array(profile->n_sites + 1, sizeof *made->rows);
   for (size_t i = 0; i < profile->n_sites; i++) {
     const struct tide_profile_site *site = &profile->sites[i];
-    int64_t bytes = kind == TIDE_SNAPSHOT_PEAK ? site->peak_bytes : site->live_bytes;
+    int64_t bytes =
+        kind == TIDE_SNAPSHOT_PEAK ? site->counters->peak_bytes : tide_site_live_bytes(site);
     made->rows[made->n_rows++] =
         (struct tide_snapshot_row){.stack = site->stack, .live_bytes = bytes};
   }

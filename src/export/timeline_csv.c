@@ -84,8 +84,8 @@ static void set_resizes(struct row *row, const struct tide_view *view)
   uint64_t n = 0, bytes = 0;
   for (size_t i = 0; i < profile->n_sites; i++)
     if (tide_view_has(view, i)) {
-      n += profile->sites[i].n_resize;
-      bytes += profile->sites[i].b_resize_new - profile->sites[i].b_resize_old;
+      n += profile->sites[i].counters->n_resize;
+      bytes += profile->sites[i].counters->b_resize_new - profile->sites[i].counters->b_resize_old;
     }
   if (!(profile->image->lacks & TIDE_LACK_RESIZES))
     set_cell(row, REALLOCATIONS, (int64_t)n);

@@ -35,7 +35,7 @@ static int64_t most_of_gathered(const struct tide_page_sites *sites,
 {
   uint64_t sum = 0;
   for (size_t i = other->first; i < other->first + other->n; i++)
-    sum += (uint64_t)profile->sites[sites->gathered[i]].high_bytes;
+    sum += (uint64_t)profile->sites[sites->gathered[i]].counters->high_bytes;
   int64_t most = other->of_pages ? profile->image->page_peak_bytes : profile->image->peak_bytes;
   return most > 0 && sum > (uint64_t)most ? most : (int64_t)sum;
 }
@@ -46,7 +46,7 @@ void tide_page_sites_write(const struct tide_page_sites *sites, const struct tid
   for (size_t i = 0; i < sites->n_kept; i++) {
     const struct tide_profile_site *site = &profile->sites[sites->kept[i]];
     uint32_t node = tide_page_names_node(names, site->stack);
-    write_site(columns, node, site->kind, site->high_bytes);
+    write_site(columns, node, site->kind, site->counters->high_bytes);
   }
   for (size_t i = 0; i < sites->n_others; i++) {
     const struct tide_page_other *other = &sites->others[i];

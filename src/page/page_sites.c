@@ -20,9 +20,10 @@ struct ranked {
 static void measures_of(const struct tide_profile_site *site, double out[MEASURES])
 {
   const double values[MEASURES] = {
-      (double)site->peak_bytes,  (double)site->peak_blocks, (double)site->live_bytes,
-      (double)site->live_blocks, (double)site->b_alloc,     (double)site->n_alloc,
-      (double)site->b_temp,      (double)site->n_temp,
+      (double)site->counters->peak_bytes, (double)site->counters->peak_blocks,
+      (double)tide_site_live_bytes(site), (double)tide_site_live_blocks(site),
+      (double)site->counters->b_alloc,    (double)site->counters->n_alloc,
+      (double)site->counters->b_temp,     (double)site->counters->n_temp,
   };
   for (size_t i = 0; i < MEASURES; i++)
     out[i] = values[i] > 0 ? values[i] : 0;

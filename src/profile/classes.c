@@ -33,7 +33,8 @@ static int64_t kept_of_site(const struct tide_profile *profile,
   case TIDE_MEASURE_TEMP: return 0;
   case TIDE_MEASURE_TOTAL:
     if (!of_part)
-      return question->unit == TIDE_UNIT_BYTES ? site->live_bytes : site->live_blocks;
+      return question->unit == TIDE_UNIT_BYTES ? tide_site_live_bytes(site)
+                                               : tide_site_live_blocks(site);
     return unknown;
   default: return unknown;
   }
@@ -63,9 +64,9 @@ static void find_kept(struct tide_classes *classes)
   for (size_t i = 0; i < profile->n_sites; i++) {
     const struct tide_profile_site *site = &profile->sites[i];
     int64_t kept = told ? classes->kept[i] : kept_of_site(profile, site);
-    if (kept == unknown && site->live_blocks == 0)
+    if (kept == unknown && tide_site_live_blocks(site) == 0)
       kept = 0;
-    if (kept == unknown && site->n_free == 0)
+    if (kept == unknown && site->counters->n_free == 0)
       kept = site->weight;
     classes->kept[i] = kept == unknown ? unknown : limit_kept(kept, site->weight);
   }
@@ -99,8 +100,10 @@ static void count_lives(const struct tide_profile_site *site,
     counts[shortest ? 0 : 1 + (k - TIDE_LIFE_CLASS_SHORTEST) / TIDE_LIFE_CLASS_BUCKETS] += lives[k];
     n_ended += lives[k];
   }
-  counts[TIDE_LIFE_CLASS_RESIZED] = site->n_free > n_ended ? site->n_free - n_ended : 0;
-  counts[TIDE_LIFE_CLASS_LIVE] = site->live_blocks > 0 ? (uint64_t)site->live_blocks : 0;
+  counts[TIDE_LIFE_CLASS_RESIZED] =
+      site->counters->n_free > n_ended ? site->counters->n_free - n_ended : 0;
+  counts[TIDE_LIFE_CLASS_LIVE] =
+      tide_site_live_blocks(site) > 0 ? (uint64_t)tide_site_live_blocks(site) : 0;
 }
 
 // Gives a weight to the classes below n_classes, which all of it is in.

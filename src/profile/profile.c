@@ -39,50 +39,94 @@ static uint32_t *rows_by_stack(const struct tide_image *image)
   return rows;
 }
 
-static void add_row(struct tide_profile_site *site, const struct tide_site *row)
+// Where another row of the same stack follows, rows[i] is not the last of its site.
+static bool is_last_row(const struct tide_profile *profile, size_t i)
 {
-  tide_counters_add(&site->counters, &row->counters);
-  site->n_rows++;
+  const struct tide_site *rows = profile->image->sites;
+  return i + 1 == profile->image->n_sites ||
+         rows[profile->rows[i]].stack != rows[profile->rows[i + 1]].stack;
 }
 
-static void finish_site(struct tide_profile_site *site, const struct tide_image *image)
+// Would a site have other numbers than this, the only row that it has? An age may be below zero, as
+// it is rounded; times without allocations, or maxima below zero, come from a file.
+static bool is_adjusted(const struct tide_site *row)
 {
-  tide_numbers_live(&site->numbers);
-  if (site->age_ns < 0) // rows are rounded each by itself
-    site->age_ns = 0;
+  struct tide_counters sum = {0};
+  tide_counters_add(&sum, &row->counters);
+  return sum.age_ns < 0 || memcmp(&sum, &row->counters, sizeof sum);
+}
+
+static void count_sites(const struct tide_profile *profile, size_t *ret_n_sites, size_t *ret_n_sums)
+{
+  size_t n_sites = 0, n_sums = 0, first = 0;
+  for (size_t i = 0; i < profile->image->n_sites; i++)
+    if (is_last_row(profile, i)) {
+      n_sites++;
+      n_sums += first < i || is_adjusted(&profile->image->sites[profile->rows[i]]);
+      first = i + 1;
+    }
+  *ret_n_sites = n_sites;
+  *ret_n_sums = n_sums;
+}
+
+static void sum_rows(const struct tide_profile *profile, const struct tide_profile_site *site,
+                     struct tide_counters *ret_sum)
+{
+  const struct tide_image *image = profile->image;
   int64_t most = site->kind == TIDE_SITE_PAGES ? image->page_peak_bytes : image->peak_bytes;
-  if (site->n_rows > 1 && site->high_bytes > most)
-    site->high_bytes = most;
+  for (uint32_t i = 0; i < site->n_rows; i++)
+    tide_counters_add(ret_sum, &image->sites[profile->rows[site->first_row + i]].counters);
+  if (ret_sum->age_ns < 0)
+    ret_sum->age_ns = 0;
+  if (site->n_rows > 1 && ret_sum->high_bytes > most)
+    ret_sum->high_bytes = most;
+}
+
+static void add_to_totals(struct tide_profile *profile, const struct tide_profile_site *site)
+{
+  const struct tide_numbers numbers = tide_site_numbers(site);
+  if (site->kind != TIDE_SITE_PAGES)
+    tide_numbers_add(&profile->totals, &numbers);
+  if (site->kind == TIDE_SITE_LOST)
+    tide_numbers_add(&profile->lost, &numbers);
+  profile->n_stacks += site->kind == TIDE_SITE_HEAP;
 }
 
 static void make_sites(struct tide_profile *profile)
 {
   const struct tide_image *image = profile->image;
   TIDE_CLEANUP_FREE uint8_t *kinds = kinds_of_nodes(image);
-  size_t cap = 0;
-  struct tide_profile_site *site = NULL;
+  size_t n_sites, n_sums, first = 0;
+  count_sites(profile, &n_sites, &n_sums);
+  profile->sites = tide_alloc_array(n_sites, sizeof *profile->sites);
+  profile->sums = tide_alloc_array(n_sums, sizeof *profile->sums);
+  struct tide_counters *sum = profile->sums;
   for (size_t i = 0; i < image->n_sites; i++) {
+    if (!is_last_row(profile, i))
+      continue;
     const struct tide_site *row = &image->sites[profile->rows[i]];
-    if (!site || site->stack != row->stack) {
-      TIDE_GROW(profile->sites, profile->n_sites, cap);
-      site = &profile->sites[profile->n_sites++];
-      *site = (struct tide_profile_site){
-          .stack = row->stack,
-          .kind = kinds[row->stack],
-          .first_row = (uint32_t)i,
-      };
+    struct tide_profile_site *site = &profile->sites[profile->n_sites++];
+    *site = (struct tide_profile_site){
+        .stack = row->stack,
+        .kind = kinds[row->stack],
+        .first_row = (uint32_t)first,
+        .n_rows = (uint32_t)(i + 1 - first),
+        .counters = &row->counters,
+    };
+    if (first < i || is_adjusted(row)) {
+      sum_rows(profile, site, sum);
+      site->counters = sum++;
     }
-    add_row(site, row);
+    add_to_totals(profile, site);
+    first = i + 1;
   }
-  for (size_t i = 0; i < profile->n_sites; i++) {
-    site = &profile->sites[i];
-    finish_site(site, image);
-    if (site->kind != TIDE_SITE_PAGES)
-      tide_numbers_add(&profile->totals, &site->numbers);
-    if (site->kind == TIDE_SITE_LOST)
-      tide_numbers_add(&profile->lost, &site->numbers);
-    profile->n_stacks += site->kind == TIDE_SITE_HEAP;
-  }
+}
+
+struct tide_numbers tide_site_numbers(const struct tide_profile_site *site)
+{
+  struct tide_numbers numbers = {.counters = *site->counters};
+  tide_numbers_live(&numbers);
+  return numbers;
 }
 
 struct tide_profile *tide_profile_new(const struct tide_capture *capture, size_t image_idx)
@@ -101,6 +145,7 @@ void tide_profile_free(struct tide_profile *profile)
   if (!profile)
     return;
   free(profile->sites);
+  free(profile->sums);
   free(profile->rows);
   free(profile);
 }
@@ -341,13 +386,16 @@ int64_t tide_profile_weight(const struct tide_profile_site *site,
   switch (question->measure) {
   case TIDE_MEASURE_PEAK:
     if (question->of_pages)
-      return site->high_bytes;
-    return in_bytes ? site->peak_bytes : site->peak_blocks;
+      return site->counters->high_bytes;
+    return in_bytes ? site->counters->peak_bytes : site->counters->peak_blocks;
   case TIDE_MEASURE_LIVE:
   case TIDE_MEASURE_GROWN: // from nothing to the end
-  case TIDE_MEASURE_LEAK: return in_bytes ? site->live_bytes : site->live_blocks;
-  case TIDE_MEASURE_TOTAL: return (int64_t)(in_bytes ? site->b_alloc : site->n_alloc);
-  case TIDE_MEASURE_TEMP: return (int64_t)(in_bytes ? site->b_temp : site->n_temp);
+  case TIDE_MEASURE_LEAK:
+    return in_bytes ? tide_site_live_bytes(site) : tide_site_live_blocks(site);
+  case TIDE_MEASURE_TOTAL:
+    return (int64_t)(in_bytes ? site->counters->b_alloc : site->counters->n_alloc);
+  case TIDE_MEASURE_TEMP:
+    return (int64_t)(in_bytes ? site->counters->b_temp : site->counters->n_temp);
   case TIDE_MEASURES_N: break;
   }
   return 0;
@@ -365,9 +413,9 @@ static int compare_sites(const void *left, const void *right)
   if (!order)
     order = falling(a->weight, b->weight);
   if (!order)
-    order = falling((int64_t)a->b_alloc, (int64_t)b->b_alloc);
+    order = falling((int64_t)a->counters->b_alloc, (int64_t)b->counters->b_alloc);
   if (!order)
-    order = falling((int64_t)a->n_alloc, (int64_t)b->n_alloc);
+    order = falling((int64_t)a->counters->n_alloc, (int64_t)b->counters->n_alloc);
   return order ? order : (a->stack > b->stack) - (a->stack < b->stack);
 }
 

@@ -57,7 +57,7 @@ static void write_omitted(struct tide_json *json, struct choice choice,
                           struct tide_stack_json *stacks)
 {
   const struct tide_profile *profile = choice.view->profile;
-  struct tide_profile_site sums[2] = {0}; // of the heap, of pages
+  struct tide_site_sum sums[2] = {0}; // of the heap, of pages
   uint64_t n[2] = {0};
   for (size_t i = 0; i < profile->n_sites; i++) {
     const struct tide_profile_site *site = &profile->sites[i];

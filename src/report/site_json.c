@@ -138,10 +138,10 @@ static void put_spread(struct tide_json *json, const struct tide_profile *profil
 {
   uint64_t sizes[TIDE_SIZE_BUCKETS_N], lifetimes[TIDE_LIFE_BUCKETS_N];
   tide_profile_site_histograms(profile, site, sizes, lifetimes);
-  uint64_t n_ended = tide_profile_n_ended(profile->image, site->n_free, lifetimes);
-  uint64_t mean_age_ns = tide_mean_age_ns(site->age_ns, site->live_blocks);
+  uint64_t n_ended = tide_profile_n_ended(profile->image, site->counters->n_free, lifetimes);
+  uint64_t mean_age_ns = tide_mean_age_ns(site->counters->age_ns, tide_site_live_blocks(site));
   if (n_ended)
-    tide_json_put_u64(json, "mean_life_ns", site->life_ns / n_ended);
+    tide_json_put_u64(json, "mean_life_ns", site->counters->life_ns / n_ended);
   if (mean_age_ns)
     tide_json_put_u64(json, "mean_age_ns", mean_age_ns);
   if (site->n_rows != 1)
@@ -189,9 +189,10 @@ void tide_site_json(struct tide_json *json, const struct tide_profile *profile,
   if (site->kind != TIDE_SITE_HEAP)
     tide_json_put_text(json, "kind", kinds[site->kind]);
   put_blame(json, profile, stacks, site);
+  const struct tide_numbers numbers = tide_site_numbers(site);
   for (size_t i = 0; i < tide_number_list_n; i++) {
     const struct tide_number *number = &tide_number_list[i];
-    uint64_t value = tide_number_get(&site->numbers, number);
+    uint64_t value = tide_number_get(&numbers, number);
     if (value && number->key && tide_number_is_kept(number, profile->image))
       tide_number_json(json, number->key, number, value);
   }
@@ -201,14 +202,15 @@ void tide_site_json(struct tide_json *json, const struct tide_profile *profile,
   tide_json_close_object(json);
 }
 
-void tide_site_sum_add(struct tide_profile_site *sum, const struct tide_profile_site *site)
+void tide_site_sum_add(struct tide_site_sum *sum, const struct tide_profile_site *site)
 {
+  const struct tide_numbers numbers = tide_site_numbers(site);
   sum->weight += site->weight;
-  tide_numbers_add(&sum->numbers, &site->numbers);
+  tide_numbers_add(&sum->numbers, &numbers);
 }
 
 void tide_site_json_sum(struct tide_json *json, const char *key, const struct tide_profile *profile,
-                        const struct tide_profile_site *sum, uint64_t n)
+                        const struct tide_site_sum *sum, uint64_t n)
 {
   tide_json_key(json, key);
   tide_json_open_object(json);

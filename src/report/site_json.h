@@ -25,9 +25,13 @@ void tide_site_json(struct tide_json *json, const struct tide_profile *profile,
                     const struct tide_stack_json *stacks, const struct tide_profile_site *site);
 
 // Adds the numbers of a site to a sum, and writes such a sum of n sites under a key.
-void tide_site_sum_add(struct tide_profile_site *sum, const struct tide_profile_site *site);
+struct tide_site_sum {
+  int64_t weight;
+  struct tide_numbers numbers;
+};
+void tide_site_sum_add(struct tide_site_sum *sum, const struct tide_profile_site *site);
 void tide_site_json_sum(struct tide_json *json, const char *key, const struct tide_profile *profile,
-                        const struct tide_profile_site *sum, uint64_t n);
+                        const struct tide_site_sum *sum, uint64_t n);
 
 // ---- numbers ----
 //

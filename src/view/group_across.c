@@ -66,15 +66,13 @@ static struct tide_group deeds_of(const struct tide_site *row)
 
 static void add_holdings(struct tide_group *sum, const struct tide_profile_site *of)
 {
-  const struct tide_numbers held = tide_numbers_held(&of->numbers);
+  const struct tide_numbers all = tide_site_numbers(of), held = tide_numbers_held(&all);
   tide_numbers_add(&sum->numbers, &held);
 }
 
 static struct tide_profile_site row_as_site(const struct tide_site *row)
 {
-  struct tide_profile_site site = {.counters = row->counters};
-  tide_numbers_live(&site.numbers);
-  return site;
+  return (struct tide_profile_site){.counters = &row->counters};
 }
 
 struct rows { // of one site
@@ -119,7 +117,8 @@ static bool rows_answer(const struct rows *rows)
   const struct tide_profile_site *site = rows->site;
   bool of_part = question->window.from.given || question->window.to.given;
   bool made = question->measure == TIDE_MEASURE_TOTAL || question->measure == TIDE_MEASURE_TEMP;
-  uint64_t all = question->unit == TIDE_UNIT_BYTES ? site->b_alloc : site->n_alloc;
+  uint64_t all =
+      question->unit == TIDE_UNIT_BYTES ? site->counters->b_alloc : site->counters->n_alloc;
   if (of_part)
     return all && (uint64_t)site->weight == all;
   return made || rows->own_frees;

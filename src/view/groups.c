@@ -371,7 +371,8 @@ void tide_group_add_site(struct tide_group *sum, const struct tide_profile_site 
 {
   sum->measure += site->weight;
   sum->n_stacks++;
-  tide_numbers_add(&sum->numbers, &site->numbers);
+  const struct tide_numbers numbers = tide_site_numbers(site);
+  tide_numbers_add(&sum->numbers, &numbers);
 }
 
 void tide_groups_histograms(const struct tide_groups *groups, const struct tide_profile *profile,

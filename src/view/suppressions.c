@@ -171,8 +171,8 @@ void tide_suppressions_apply(struct tide_suppressions *suppressions, struct tide
       view->unwanted = tide_alloc_array(profile->n_sites + 1, 1);
     view->unwanted[i] = 1;
     hid->n_stacks++;
-    hid->live_blocks += site->live_blocks;
-    hid->live_bytes += site->live_bytes;
+    hid->live_blocks += tide_site_live_blocks(site);
+    hid->live_bytes += tide_site_live_bytes(site);
     suppressions->weight += site->weight;
   }
   free(m.of_address);

@@ -264,7 +264,8 @@ char *tide_mapper_words(struct tide_profile *profile, struct tide_naming *naming
       continue;
     const struct tide_view_frame *frames = tide_view_stack(&view, site->stack, &n_frames);
     if (n_frames)
-      all[n++] = (struct mapper){frames[0].frame, site->peak_bytes, site->live_bytes};
+      all[n++] =
+          (struct mapper){frames[0].frame, site->counters->peak_bytes, tide_site_live_bytes(site)};
   }
   struct mapper best = heaviest_mapper(all, n);
   tide_view_done(&view);

@@ -84,8 +84,8 @@ static void estimates_add_up(void **state)
     int64_t live = 0;
     uint64_t n_samples = 0;
     for (size_t k = 0; k < profile->n_sites; k++) {
-      live += profile->sites[k].live_bytes;
-      n_samples += profile->sites[k].n_samples;
+      live += tide_site_live_bytes(&profile->sites[k]);
+      n_samples += profile->sites[k].counters->n_samples;
     }
     assert_int_equal(profile->image->sampled_every_bytes, 524288);
     assert_int_equal(profile->totals.live_bytes, live);

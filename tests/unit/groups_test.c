@@ -242,11 +242,11 @@ static enum tide_fate fate_of_stack(uint32_t stack)
   return TIDE_FATE_NONE;
 }
 
-static struct tide_profile_site *site_of_stack(uint32_t stack)
+static struct tide_counters *counters_of_stack(uint32_t stack)
 {
   for (size_t i = 0; i < profile->n_sites; i++)
     if (profile->sites[i].stack == stack)
-      return &profile->sites[i];
+      return (struct tide_counters *)profile->sites[i].counters;
   return NULL;
 }
 
@@ -257,18 +257,18 @@ static void fates_by_their_definitions(void **state)
   assert_int_equal(fate_of_stack(8), TIDE_FATE_GROWING);
   assert_int_equal(fate_of_stack(4), TIDE_FATE_HELD);
   assert_int_equal(fate_of_stack(5), TIDE_FATE_NONE); // freed on the way
-  struct tide_profile_site *dict = site_of_stack(4);
+  struct tide_counters *dict = counters_of_stack(4);
   dict->n_alloc = 190; // all that there ever were
   dict->n_free = 0;
   assert_int_equal(fate_of_stack(4), TIDE_FATE_HELD); // the last one came at 2 s of 8.4
-  site_of_stack(4)->last_ns = 700000000;
+  counters_of_stack(4)->last_ns = 700000000;
   assert_int_equal(fate_of_stack(4), TIDE_FATE_THROUGHOUT);
-  site_of_stack(4)->n_free = 190;
-  site_of_stack(4)->live_blocks = 0;
+  counters_of_stack(4)->n_free = 190;
   assert_int_equal(fate_of_stack(4), TIDE_FATE_AT_END);
-  site_of_stack(4)->n_alloc = 191; // one of them was freed before
+  counters_of_stack(4)->n_alloc = 191; // one of them was freed before
+  counters_of_stack(4)->n_free = 191;
   assert_int_equal(fate_of_stack(4), TIDE_FATE_NONE);
-  site_of_stack(4)->n_resize = 1; // or resized
+  counters_of_stack(4)->n_resize = 1; // or resized
   assert_int_equal(fate_of_stack(4), TIDE_FATE_AT_END);
 }
 

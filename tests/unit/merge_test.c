@@ -167,18 +167,18 @@ static struct tide_capture *indexer(uint64_t moved)
 
 static void expect_doubled(const struct tide_profile_site *one, const struct tide_profile_site *two)
 {
-  assert_int_equal(two->n_alloc, 2 * one->n_alloc);
-  assert_int_equal(two->b_alloc, 2 * one->b_alloc);
-  assert_int_equal(two->n_free, 2 * one->n_free);
-  assert_int_equal(two->b_free, 2 * one->b_free);
-  assert_int_equal(two->peak_bytes, 2 * one->peak_bytes);
-  assert_int_equal(two->peak_blocks, 2 * one->peak_blocks);
-  assert_int_equal(two->n_temp, 2 * one->n_temp);
-  assert_int_equal(two->n_foreign, 2 * one->n_foreign);
-  assert_int_equal(two->n_resize, 2 * one->n_resize);
-  assert_int_equal(two->n_moved, 2 * one->n_moved);
-  assert_int_equal(two->life_ns, 2 * one->life_ns);
-  assert_int_equal(two->age_ns, 2 * one->age_ns);
+  assert_int_equal(two->counters->n_alloc, 2 * one->counters->n_alloc);
+  assert_int_equal(two->counters->b_alloc, 2 * one->counters->b_alloc);
+  assert_int_equal(two->counters->n_free, 2 * one->counters->n_free);
+  assert_int_equal(two->counters->b_free, 2 * one->counters->b_free);
+  assert_int_equal(two->counters->peak_bytes, 2 * one->counters->peak_bytes);
+  assert_int_equal(two->counters->peak_blocks, 2 * one->counters->peak_blocks);
+  assert_int_equal(two->counters->n_temp, 2 * one->counters->n_temp);
+  assert_int_equal(two->counters->n_foreign, 2 * one->counters->n_foreign);
+  assert_int_equal(two->counters->n_resize, 2 * one->counters->n_resize);
+  assert_int_equal(two->counters->n_moved, 2 * one->counters->n_moved);
+  assert_int_equal(two->counters->life_ns, 2 * one->counters->life_ns);
+  assert_int_equal(two->counters->age_ns, 2 * one->counters->age_ns);
   assert_int_equal(two->n_rows, one->n_rows);
   assert_int_equal(two->kind, one->kind);
 }
