@@ -237,7 +237,7 @@ static void forget_silent(struct tide_absents *a, size_t at)
 }
 
 void tide_absents_came(struct tide_absents *a, uint32_t pid, uint64_t born, bool is_told,
-                       uint64_t time_ns)
+                       const char *exe, uint64_t time_ns)
 {
   for (size_t i = a->n_silents; i > 0; i--)
     if (a->silents[i - 1].pid == pid)
@@ -246,7 +246,8 @@ void tide_absents_came(struct tide_absents *a, uint32_t pid, uint64_t born, bool
   if (at == a->n_living)
     return;
   struct absent *absent = &a->living[at];
-  TIDE_CLEANUP_FREE char *now = exe_of(pid);
+  TIDE_CLEANUP_FREE char *of_pid = exe_of(pid);
+  const char *now = *of_pid || !exe ? of_pid : exe;
   bool is_same =
       (is_told && absent->is_told) || !strcmp(basename_of(now), basename_of(absent->row.exe));
   bool was_on_its_way = is_same || (!absent->is_told && absent->is_fork);

@@ -44,9 +44,10 @@ void tide_absents_told(struct tide_absents *absents, const struct tide_absent_wo
                        uint64_t time_ns);
 // Its exec has failed.
 void tide_absents_stayed(struct tide_absents *absents, uint32_t pid, uint64_t born);
-// It has come for a store; is_told: as the program that it was said to become.
+// It has come for a store; is_told: as the program that it was said to become. `exe` is what the
+// store says of it, for one that has ended already; NULL: nothing.
 void tide_absents_came(struct tide_absents *absents, uint32_t pid, uint64_t born, bool is_told,
-                       uint64_t time_ns);
+                       const char *exe, uint64_t time_ns);
 
 // Was the process said to have become another program that is not recorded, and when? Ends the
 // image that it was.

@@ -9,6 +9,7 @@
 #include "base/proc.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,26 +209,37 @@ static void hear_word(struct tide_watch *watch, const struct tide_watch_arrival 
     tide_absents_stayed(watch->absents, visit->pid, visit->born);
 }
 
+// Of a visitor that was taken for one that would not come, perhaps a moment ago.
+static void excuse_visitor(struct tide_watch *watch, const struct tide_door_visit *visit,
+                           struct tide_store_view *view)
+{
+  uint64_t since_ns;
+  TIDE_CLEANUP_FREE char *exe = NULL;
+  bool is_expected = tide_absents_left(watch->absents, visit->pid, visit->born, &since_ns);
+  if (is_expected && view->fd >= 0 && !tide_store_view_refresh(view, NULL))
+    exe = tide_store_view_text(view, view->header.exe, PATH_MAX);
+  tide_absents_came(watch->absents, visit->pid, visit->born, visit->has_agent, exe,
+                    tide_watch_since_origin(watch, visit->time_ns));
+}
+
 static void take_in_visit(struct tide_watch *watch, const struct tide_door_visit *visit)
 {
-  tide_absents_came(watch->absents, visit->pid, visit->born, visit->has_agent,
-                    tide_watch_since_origin(watch, visit->time_ns));
+  struct tide_watched *w = tide_alloc(sizeof *w);
+  w->visit = *visit;
+  if (tide_store_view_open(&w->view, visit->store_fd, NULL)) {
+    w->view.fd = -1;
+    w->broken = true;
+  }
+  excuse_visitor(watch, visit, &w->view);
   uint32_t before = end_predecessor(watch, visit);
   if (!before) {
     before = tide_gallery_find(&watch->gallery, visit->told_parent_pid);
     watch->n_pids++;
   }
-
-  struct tide_watched *w = tide_alloc(sizeof *w);
-  w->visit = *visit;
   w->number = tide_gallery_announce(&watch->gallery, visit->told_pid, before);
   w->sampler.rss.resident = (struct tide_resident){.statm_fd = -1, .pagemap_fd = -1};
   bool is_command = visit->pid == watch->options.root_pid;
   w->look_ns = visit->time_ns + (is_command ? ROUND_NS : LATER_LOOK_NS);
-  if (tide_store_view_open(&w->view, visit->store_fd, NULL)) {
-    w->view.fd = -1;
-    w->broken = true;
-  }
   TIDE_GROW(watch->living, watch->n_living, watch->cap_living);
   watch->living[watch->n_living++] = w;
   struct epoll_event event = {.events = EPOLLIN, .data.ptr = w};
