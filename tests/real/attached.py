@@ -51,8 +51,9 @@ class Service:
         return self.child.wait(timeout=60)
 
 
-def attach(stage, pid):
-    child = subprocess.Popen([str(stage.tidemark), "attach", "-f", "-o", str(stage.tide), str(pid)],
+def attach(stage, pid, tide=None):
+    child = subprocess.Popen([str(stage.tidemark), "attach", "-f", "-o", str(tide or stage.tide),
+                              str(pid)],
                              cwd=stage.scratch, env=stage.env, stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     line = child.stderr.readline()
@@ -68,8 +69,9 @@ def let_go(child):
     return err
 
 
-def report(stage, *words):
-    done = record.run([stage.tidemark, "report", "--json", *words, stage.tide], env=stage.env)
+def report(stage, *words, tide=None):
+    done = record.run([stage.tidemark, "report", "--json", *words, tide or stage.tide],
+                      env=stage.env)
     expect(done.status == 0, done.stderr)
     return json.loads(done.stdout)
 
@@ -236,30 +238,86 @@ def postgres(stage):
         server.wait(timeout=60)
 
 
+SORT = "select count(*) from (select i, repeat('x', 100) as t from " \
+    "generate_series(1, 100000) i order by md5(i::text)) s;"
+
+
+class Session:
+    """One connection, and so one worker of the server."""
+
+    def __init__(self, stage, home):
+        self.child = subprocess.Popen(["psql", "-h", str(home), "-U", "postgres", "-qAtX"],
+                                      env=stage.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      text=True, bufsize=1)
+        self.pid = int(self.ask("select pg_backend_pid();"))
+
+    def say(self, query):
+        self.child.stdin.write(query + "\n")
+        self.child.stdin.flush()
+
+    def hear(self):
+        return self.child.stdout.readline().strip()
+
+    def ask(self, query):
+        self.say(query)
+        return self.hear()
+
+    def end(self):
+        self.child.stdin.close()
+        expect(self.child.wait(timeout=60) == 0, "the session ended otherwise")
+
+
+def all_sort(sessions):
+    for session in sessions:
+        session.say(SORT)
+    answers = [session.hear() for session in sessions]
+    expect(answers == ["100000"] * len(sessions), f"other results: {answers}")
+
+
 @test("attached_postgres")
 def postgres_worker(stage):
     """One worker of a server, which is another user's, in the middle of its session."""
     with postgres(stage) as home:
-        session = subprocess.Popen(["psql", "-h", str(home), "-U", "postgres", "-qAtX"],
-                                   env=stage.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   text=True, bufsize=1)
-
-        def ask(query):
-            session.stdin.write(query + "\n")
-            session.stdin.flush()
-            return session.stdout.readline().strip()
-
-        pid = int(ask("select pg_backend_pid();"))
-        query = "select count(*) from (select i, repeat('x', 100) as t from " \
-                "generate_series(1, 100000) i order by md5(i::text)) s;"
-        plain = ask(query)
-        child, _ = attach(stage, pid)
-        expect(ask(query) == plain == "100000", "another result")
+        session = Session(stage, home)
+        all_sort([session])
+        child, _ = attach(stage, session.pid)
+        all_sort([session])
         let_go(child)
-        expect(ask(query) == plain, "another result afterwards")
-        session.stdin.close()
-        expect(session.wait(timeout=60) == 0, "the session ended otherwise")
+        all_sort([session])
+        session.end()
     found = report(stage, "--group", "module")
     expect(found["totals"]["peak_bytes"] > 1 << 20, f"a peak of {found['totals']['peak_bytes']}")
     first = found["groups"][0]["module"]
     expect(first.endswith("/postgres"), f"{first} is blamed")
+
+
+@test("attached_postgres_workers")
+def postgres_workers(stage):
+    """Four workers at a time, all at work; then the server itself, while it makes new ones."""
+    with postgres(stage) as home:
+        sessions = [Session(stage, home) for _ in range(4)]
+        tides = [stage.scratch / f"worker{i}.tide" for i in range(len(sessions))]
+        for session in sessions:
+            session.say(SORT)
+        children = [attach(stage, session.pid, tide)[0] for session, tide in zip(sessions, tides)]
+        answers = [session.hear() for session in sessions]
+        expect(answers == ["100000"] * len(sessions), f"other results: {answers}")
+        all_sort(sessions)
+        for child in children:
+            let_go(child)
+        all_sort(sessions)
+        server = int((home / "data/postmaster.pid").read_text().split()[0])
+        child, _ = attach(stage, server)
+        younger = [Session(stage, home) for _ in range(3)]
+        all_sort(sessions + younger)
+        let_go(child)
+        younger.append(Session(stage, home))
+        all_sort(sessions + younger)
+        maps = pathlib.Path(f"/proc/{server}/maps").read_text()
+        expect("tidemark" not in maps, "something is left in the server's memory")
+        for session in sessions + younger:
+            session.end()
+    for tide in tides:
+        peak = report(stage, tide=tide)["totals"]["peak_bytes"]
+        expect(peak > 1 << 20, f"{tide.name}: a peak of {peak}")
+    expect(report(stage)["totals"]["allocations"], "nothing was recorded of the server")
