@@ -34,6 +34,9 @@ static void look_for_early(const struct tide_subject *subject, const struct tide
 //
 // How much of the heap was never in memory is known of all of it at once. But only large blocks can
 // hide an untouched page: what those of all other places together cannot hide is this place's.
+//
+// Of the largest the recorder asks when they are freed (store/touch.h), so of each place it is
+// known what it used of them, also where they came and went between two looks.
 
 static int64_t could_hide(const struct tide_suspect *suspect)
 {
@@ -42,7 +45,7 @@ static int64_t could_hide(const struct tide_suspect *suspect)
   return each >= LARGE_BLOCK ? place->peak_bytes : 0;
 }
 
-static void look_for_untouched(const struct tide_subject *subject)
+static const struct tide_suspect *look_for_untouched(const struct tide_subject *subject)
 {
   const struct tide_image *image = subject->image;
   const struct tide_suspect *most = NULL;
@@ -50,7 +53,7 @@ static void look_for_untouched(const struct tide_subject *subject)
   if (!image->has_resident || image->resident_is_lost || untouched < EARLY_BYTES ||
       untouched < subject->peak_bytes / UNTOUCHED_OF_PEAK || untouched > subject->peak_bytes ||
       image->swapped_bytes)
-    return;
+    return NULL;
   for (size_t i = 0; i < subject->n_suspects; i++) {
     int64_t mine = could_hide(&subject->suspects[i]);
     all = tide_added(all, mine);
@@ -58,10 +61,10 @@ static void look_for_untouched(const struct tide_subject *subject)
       most = &subject->suspects[i];
   }
   if (!most)
-    return;
+    return NULL;
   int64_t least = untouched - (all - could_hide(most));
   if (least < untouched / 2 || least < subject->peak_bytes / UNTOUCHED_OF_PEAK)
-    return;
+    return NULL;
   least = least < most->place->peak_bytes ? least : most->place->peak_bytes;
   struct tide_finding *finding =
       tide_subject_find(subject, TIDE_RULE_UNTOUCHED, most, TIDE_CONFIDENCE_HIGH, least);
@@ -72,6 +75,40 @@ static void look_for_untouched(const struct tide_subject *subject)
                     tide_mean(most->place->peak_bytes, most->place->peak_blocks));
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_UNTOUCHED_BYTES, untouched);
+  return most;
+}
+
+// What it held at the peak and did not use, if those that were looked at are like the others.
+static int64_t unused_bytes(const struct tide_group *place)
+{
+  double used = (double)place->b_touched / (double)place->b_looked;
+  return used < 1 ? (int64_t)((double)place->peak_bytes * (1 - used)) : 0;
+}
+
+static void look_for_unused(const struct tide_subject *subject, const struct tide_suspect *suspect)
+{
+  const struct tide_group *place = suspect->place;
+  bool all_seen = place->n_looked >= place->n_free;
+  if (!subject->image->has_touches || subject->image->swapped_bytes || !place->n_looked ||
+      (!all_seen && place->n_looked < LEAST_BLOCKS) ||
+      place->b_touched > place->b_looked / UNUSED_PART ||
+      tide_mean(place->peak_bytes, place->peak_blocks) < LOOKED_BLOCK)
+    return;
+  int64_t unused = unused_bytes(place);
+  if (unused < EARLY_BYTES || unused < subject->peak_bytes / UNTOUCHED_OF_PEAK)
+    return;
+  struct tide_finding *finding =
+      tide_subject_find(subject, TIDE_RULE_UNTOUCHED, suspect,
+                        all_seen ? TIDE_CONFIDENCE_HIGH : TIDE_CONFIDENCE_MEDIUM, unused);
+  tide_finding_saves(finding, TIDE_ESTIMATED);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS, place->peak_blocks);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, place->peak_bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_LOOKED_BLOCKS, (int64_t)place->n_looked);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_LOOKED_BYTES,
+                    (int64_t)(place->b_looked / place->n_looked));
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_TOUCHED_BYTES,
+                    (int64_t)(place->b_touched / place->n_looked));
 }
 
 // ---- for each ----
@@ -152,8 +189,10 @@ static void look_for_budget(const struct tide_subject *subject)
 
 void tide_rules_of_capacity(const struct tide_subject *subject)
 {
-  look_for_untouched(subject);
+  const struct tide_suspect *told = look_for_untouched(subject);
   for (size_t i = 0; i < subject->n_suspects; i++) {
+    if (!told || told != &subject->suspects[i])
+      look_for_unused(subject, &subject->suspects[i]);
     look_for_early(subject, &subject->suspects[i]);
     look_for_each(subject, &subject->suspects[i]);
   }

@@ -46,6 +46,8 @@ enum {
   EARLY_BYTES = 1 << 20, // less is nobody's trouble
   LARGE_BLOCK = 8192,    // two pages: a smaller block hides no page that was never touched
   UNTOUCHED_OF_PEAK = 4, // a quarter of the peak never in memory
+  LOOKED_BLOCK = 65536,  // blocks are looked at from this size on: see store/touch.h
+  UNUSED_PART = 2,       // half of what they asked for: containers that double use as much
   EACH_BLOCKS = 16,      // instances
   EACH_BYTES = 1024,     // of each: less is an item, not an instance
   EACH_OF_PEAK = 3,

@@ -88,8 +88,21 @@ static char *growth_words(struct telling *t)
                       BYTES(BYTES_PER_SECOND));
 }
 
+static char *unused_words(struct telling *t)
+{
+  bool touched = number(t, TIDE_EVIDENCE_OF_TOUCHED_BYTES);
+  return tide_sprintf(
+      "%s asks for more than it uses: %s block%s of %s each had %s%s in memory when "
+      "%s freed; it held %s at the peak",
+      t->place, COUNT(LOOKED_BLOCKS), PLURAL(LOOKED_BLOCKS), BYTES(LOOKED_BYTES),
+      touched ? BYTES(TOUCHED_BYTES) : "nothing", touched ? " of it" : "",
+      number(t, TIDE_EVIDENCE_OF_LOOKED_BLOCKS) == 1 ? "it was" : "they were", BYTES(BYTES));
+}
+
 static char *untouched_words(struct telling *t)
 {
+  if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_LOOKED_BLOCKS))
+    return unused_words(t);
   char least[TIDE_UNITS_MAX];
   struct tide_amount bytes = amount(t, t->finding->saving.value); // "at least" is said
   return tide_sprintf(

@@ -299,6 +299,39 @@ static void run_untouched(void)
     free(clients[i]);
 }
 
+// Three of them together: of the heap as a whole nobody could say whose it is.
+APART static char *scratch_new(void)
+{
+  return malloc(20 << 20); // fault: untouched_scratch untouched
+}
+
+APART static char *input_new(void)
+{
+  return malloc(16 << 20);
+}
+
+APART static char *output_new(void)
+{
+  return malloc(16 << 20);
+}
+
+static void run_untouched_scratch(void)
+{
+  for (int i = 0; i < STEPS; i++) {
+    step_work(i);
+    if (i % 40)
+      continue;
+    char *used[] = {scratch_new(), input_new(), output_new()};
+    for (int k = 0; k < 3; k++) {
+      if (!used[k])
+        abort();
+      memset(used[k], 1, 8192);
+    }
+    for (int k = 0; k < 3; k++)
+      free(used[k]);
+  }
+}
+
 APART static char *arena_new(void)
 {
   char *arena = malloc(64 << 20); // fault: untouched_arena untouched
@@ -560,6 +593,7 @@ int main(int argc, char **argv)
       {"early_nodes", run_early_nodes},
       {"untouched_clients", run_untouched},
       {"untouched_arena", run_untouched_arena},
+      {"untouched_scratch", run_untouched_scratch},
       {"each_connection", run_each_connection},
       {"each_thread", run_each_thread},
       {"budget_records", run_budget},

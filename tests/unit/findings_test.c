@@ -94,6 +94,26 @@ static struct tide_capture *leaking(int64_t per_look)
   return capture;
 }
 
+// The second place has large blocks, which were looked at when they were freed.
+static struct tide_capture *roomy(uint64_t n_looked, uint64_t touched_bytes)
+{
+  enum { N = 100, LARGE = 1 << 20, AT_PEAK = 4 };
+  struct tide_capture *capture = leaking(1);
+  struct tide_image *image = capture->images;
+  struct tide_site *site = &image->sites[1];
+  image->has_touches = true;
+  site->n_alloc = site->n_free = N;
+  site->b_alloc = site->b_free = (uint64_t)N * LARGE;
+  site->peak_blocks = AT_PEAK;
+  site->peak_bytes = (int64_t)AT_PEAK * LARGE;
+  site->n_looked = n_looked;
+  site->b_looked = n_looked * LARGE;
+  site->b_touched = n_looked * touched_bytes;
+  image->peak_bytes += site->peak_bytes;
+  image->peak_blocks += AT_PEAK;
+  return capture;
+}
+
 struct judged {
   struct tide_capture *capture;
   struct tide_profile *profile;
@@ -353,9 +373,54 @@ static void a_table_of_before_says_so(void **state)
   check_table_of_rss(UINT64_C(187) << 20, true);
 }
 
+static const struct tide_finding *untouched_of(const struct judged *j)
+{
+  for (size_t i = 0; i < j->findings->n; i++)
+    if (j->findings->items[i].rule == TIDE_RULE_UNTOUCHED)
+      return &j->findings->items[i];
+  return NULL;
+}
+
+static void what_large_blocks_did_not_use_is_found(void **state)
+{
+  (void)state;
+  static const struct {
+    uint64_t n_looked, touched_bytes, swapped_bytes;
+    bool is_known, fires;
+    enum tide_confidence confidence;
+  } cases[] = {
+      {100, 4096, 0, true, true, TIDE_CONFIDENCE_HIGH},
+      {100, 0, 0, true, true, TIDE_CONFIDENCE_HIGH},
+      {50, 4096, 0, true, true, TIDE_CONFIDENCE_MEDIUM}, // of half of them nothing is known
+      {19, 4096, 0, true, false, 0},                     // too few of 100
+      {0, 0, 0, true, false, 0},                         // none was looked at: not known
+      {100, 4096, 0, false, false, 0},
+      {100, 4096, 1, true, false, 0}, // what is swapped out was touched
+      {100, 600000, 0, true, false, 0},
+      {100, 1 << 20, 0, true, false, 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_capture *capture = roomy(cases[i].n_looked, cases[i].touched_bytes);
+    capture->images->swapped_bytes = cases[i].swapped_bytes;
+    capture->images->has_touches = cases[i].is_known;
+    struct judged j = judge(capture);
+    const struct tide_finding *finding = untouched_of(&j);
+    assert_int_equal(finding != NULL, cases[i].fires);
+    if (finding) {
+      int64_t each = (1 << 20) - (int64_t)cases[i].touched_bytes;
+      assert_int_equal(finding->confidence, cases[i].confidence);
+      assert_int_equal(finding->saving.value, 4 * each);
+      assert_int_equal(finding->saving.exactness, TIDE_ESTIMATED);
+      assert_int_equal(finding->evidence[TIDE_EVIDENCE_OF_TOUCHED_BYTES], cases[i].touched_bytes);
+    }
+    judged_done(&j);
+  }
+}
+
 UNIT_TESTS(findings_test)
 {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_large_blocks_did_not_use_is_found),
       cmocka_unit_test(a_leak_has_its_numbers_and_line),
       cmocka_unit_test(what_a_clean_up_frees_is_growth),
       cmocka_unit_test(what_still_runs_does_not_leak),
