@@ -3,17 +3,21 @@
 process itself notices, and what a pair of malloc and free costs it meanwhile. Beside heaptrack,
 which attaches with gdb."""
 import os
+import re
 import shutil
 import signal
 import subprocess
 import time
 
+import devices
 import measure
 
 THREADS = (1, 8, 64)
 PAIRS = [("hot", "hot -d 20", 2000000), ("fresh leaf frames", "fresh -d 20", 500000),
          ("10 k live", "live -d 20 -l 10000", 1000000),
          ("hot, 2 threads", "hot -d 20 -t 2", 1000000)]
+COUNTED = [("hot", "hot"), ("fresh leaf frames", "fresh"), ("1 k live", "live -l 1000"),
+           ("random stacks", "random")]
 SETTLE_S = 0.2
 
 
@@ -130,6 +134,43 @@ def pair_cost(bench, build, words, n_pairs):
     return {way: measure.summary(list_) for way, list_ in values.items()}
 
 
+def instructions(bench, place, words, way, n_pairs):
+    """Of a whole process, in which the agent is put by itself: valgrind runs no other's code."""
+    preloaded = {"plain": [], "preload": ["--preload", str(place / "libtidemark.so")],
+                 "agent": ["--preload", str(place / "tests/recorder/libinside.so")]}[way]
+    stores = bench.scratch / "counted-stores"
+    shutil.rmtree(stores, ignore_errors=True)
+    stores.mkdir()
+    done = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--smc-check=all", "--callgrind-out-file=/dev/null",
+         devices.loader_of(bench.pairs), *preloaded, bench.pairs, *words.split(), "-d", "20", "-n",
+         str(n_pairs)], cwd=stores, capture_output=True, text=True, check=False,
+        env=measure.environment({"TIDEMARK_AGENT": str(place / "libtidemark-agent.so")}))
+    shutil.rmtree(stores, ignore_errors=True)
+    counted = re.search(r"Collected : (\d+)", done.stderr)
+    if done.returncode or not counted:
+        raise measure.Failed(f"callgrind, {way}: {done.stderr[-300:]}")
+    return int(counted.group(1))
+
+
+def count(bench, root, say):
+    """Instructions per pair, what begins and ends the program taken off."""
+    if not shutil.which("valgrind"):
+        say("attach: instructions are left out: valgrind is not there")
+        return []
+    place = devices.build(bench, root, "counted", 0).parent
+    measure.run(["ninja", "-C", str(place), "libtidemark-agent.so", "tests/recorder/libinside.so"])
+    n, rows = bench.size(20000, 200), []
+    for name, words in COUNTED:
+        say(f"attach: instructions, {name}")
+        # A tenth more are run unmeasured.
+        per_pair = {way: (instructions(bench, place, words, way, 2 * n)
+                          - instructions(bench, place, words, way, n)) / (1.1 * n)
+                    for way in ("plain", "preload", "agent")}
+        rows.append({"workload": name, "instructions": per_pair})
+    return rows
+
+
 def attach(bench, root, build, say):
     program = str(bench.scratch / "attach")
     subprocess.run(["cc", "-O2", "-g", str(root / "bench/attach.c"), "-o", program, "-lpthread"],
@@ -144,4 +185,4 @@ def attach(bench, root, build, say):
         say(f"attach: pairs, {name}")
         pairs.append({"workload": name,
                       "ns": pair_cost(bench, build, words, bench.size(n_pairs, n_pairs // 100))})
-    return {"still": still, "pairs": pairs}
+    return {"still": still, "pairs": pairs, "counted": count(bench, root, say)}

@@ -200,6 +200,15 @@ def attach_lines(entry):
         lines.append(row([pairs["workload"], number(ns["plain"]["median"])]
                          + [f"{added[way]['median']:+,.1f} ({spread(ns[way], 0)})"
                             for way in ("preload", "agent")] + ratios))
+    if entry.get("counted"):
+        lines += ["", *header(["instructions per malloc + free", "plain", "preloaded", "attached",
+                               "attached / preloaded", "of what is added"])]
+    for counted in entry.get("counted", []):
+        plain, preload, agent = (counted["instructions"][way]
+                                 for way in ("plain", "preload", "agent"))
+        lines.append(row([counted["workload"], *(number(n, 0) for n in (plain, preload, agent)),
+                          f"{agent / preload:,.2f}×",
+                          f"{(agent - plain) / (preload - plain):,.2f}×"]))
     return lines
 
 
@@ -339,7 +348,7 @@ SECTIONS = [
      "them while nobody does anything, while a tool attaches and while it lets go; medians, lowest "
      "to highest in brackets. heaptrack attaches with gdb, and cannot be taken off. Then the cost "
      "of a pair as above, in a program that was started with the recorder and in one that it was "
-     "put into.",
+     "put into; and the same counted (callgrind), which no other program disturbs.",
      attach_lines),
     ("stacks", "Stacks that were never seen before",
      "A program that walks down a tree of calls and allocates once at each stack: one new frame "
