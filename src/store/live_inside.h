@@ -63,7 +63,7 @@ bool tide_table_entry(uint64_t table, uint32_t i, struct tide_entry *ret_entry);
 // What lives under a key; false: nothing.
 bool tide_table_find(uint64_t table, uint64_t key, struct tide_entry *ret_entry);
 // What lives in the first slot from *i on where something does; *i is behind it then. False:
-// nothing does. For a table that nobody else writes.
+// nothing does. Exact of a table that is closed; of one in use, a guess.
 bool tide_table_next(uint64_t table, uint32_t *i, struct tide_entry *ret_entry);
 // How many slots have ever been used (of packed ones: are)? One in `stride` is looked at.
 uint32_t tide_table_n_used(uint64_t table, uint32_t stride);
@@ -71,7 +71,7 @@ uint32_t tide_table_n_used(uint64_t table, uint32_t stride);
 // A place for a block that is to be written at once. False: there is none for it.
 bool tide_table_claim(uint64_t table, uint64_t key, uint64_t what, struct tide_place *ret_place);
 
-// A bit for each key of what lives in a table that nobody else writes; how many they are.
+// A bit for each key of what lives in a table; how many they are. Exact likewise.
 uint32_t tide_table_keys(uint64_t table, uint64_t ret_keys[TIDE_TABLE_KEY_WORDS]);
 
 // Copies what lives, but for the newcomer, into a table that is empty and nobody's yet: if that is
