@@ -21,6 +21,12 @@ enum tide_finding_rule {
 #include "findings/rules.def"
   TIDE_RULES_N,
 };
+// What of a run is not in its capture.
+enum tide_missing {
+  TIDE_MISSING_EVENTS = 1, // of this program, or stacks of them
+  TIDE_MISSING_PARTS = 2,  // of the file
+  TIDE_MISSING_PROCESSES = 4,
+};
 enum tide_evidence {
 #define TIDE_EVIDENCE(name, ...) TIDE_EVIDENCE_OF_##name,
 #include "findings/rules.def"
@@ -52,6 +58,7 @@ struct tide_finding {
   const struct tide_named_frame *frame; // the naming's; NULL: no one place
   struct tide_amount saving;            // in the rule's unit
   bool is_sampled;                      // the evidence is estimated from samples, else counted
+  unsigned missing;                     // enum tide_missing, a bit each: of what it stands on
   const char *noun;                     // EACH: "connection", "thread"; else NULL
   size_t n_alike;                       // further places, of less, that are not told one by one
   uint64_t has;                         // a bit for each number of

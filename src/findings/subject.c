@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "model/image_sums.h"
+#include "profile/completeness.h"
 
 // Of the growth from one moment to the next those steps count in which the program got on: one that
 // waits for its input, or for a busy machine, neither allocates nor leaks. One that allocates at
@@ -95,12 +96,24 @@ static bool is_of_course(enum tide_finding_rule rule)
 // One step less where blocks were sampled, and where the line is not known; nothing is sure of a
 // place without a name, which may be the allocator's wrapper of the whole program, nor of a course
 // that few looks were taken at.
+static unsigned missing_of(const struct tide_subject *subject)
+{
+  const struct tide_capture *capture = subject->profile->capture;
+  return (tide_image_is_whole(subject->image) ? 0 : TIDE_MISSING_EVENTS) |
+         (capture->cut ? TIDE_MISSING_PARTS : 0) |
+         (capture->roll.n_rows ? TIDE_MISSING_PROCESSES : 0);
+}
+
+// What is missing of the program itself may be what would have told against it.
 static enum tide_confidence confidence_in(const struct tide_subject *subject,
                                           enum tide_finding_rule rule,
                                           const struct tide_suspect *suspect,
                                           enum tide_confidence confidence)
 {
+  const struct tide_loss *loss = &subject->image->loss;
   int steps = subject->image->sampled_every_bytes != 0;
+  steps += loss->n_lost_busy || loss->n_lost_full || subject->image->off_reason ||
+           subject->profile->capture->cut;
   const struct tide_named_frame *frame = suspect ? suspect->place->frame : NULL;
   steps += frame && !frame->line;
   if ((frame && !frame->function) || (subject->is_seldom_seen && is_of_course(rule)))
@@ -126,6 +139,7 @@ struct tide_finding *tide_subject_find(const struct tide_subject *subject,
                     ? tide_image_blocks(image, figure_of(rule), saving)
                     : tide_image_bytes(image, figure_of(rule), saving),
       .is_sampled = image->sampled_every_bytes,
+      .missing = missing_of(subject),
   };
   return finding;
 }

@@ -305,6 +305,16 @@ static const struct {
                              "Keep one buffer outside of the loop, or put it on the stack."},
 };
 
+// By what is nearest to the finding.
+static const char *missing_words(unsigned missing)
+{
+  return missing & TIDE_MISSING_PARTS ? "; the file is damaged, and there may be more"
+         : missing & TIDE_MISSING_EVENTS
+             ? "; not every event of it was recorded with its whole stack"
+         : missing ? "; other programs of the run went unrecorded"
+                   : "";
+}
+
 char *tide_finding_sentence(const struct tide_finding *finding, const struct tide_naming *naming,
                             struct tide_style style)
 {
@@ -322,6 +332,7 @@ char *tide_finding_sentence(const struct tide_finding *finding, const struct tid
   if (finding->n_alike)
     tide_buf_printf(&all, "; less of that in %zu more place%s", finding->n_alike,
                     finding->n_alike > 1 ? "s" : "");
+  tide_buf_text(&all, missing_words(finding->missing));
   tide_buf_text(&all, ".");
   char *sentence = tide_strdup(tide_buf_cstr(&all));
   tide_buf_done(&all);

@@ -417,10 +417,48 @@ static void what_large_blocks_did_not_use_is_found(void **state)
   }
 }
 
+static void what_is_missing_is_said(void **state)
+{
+  (void)state;
+  static const struct {
+    uint64_t n_lost, n_broken;
+    bool is_cut, has_roll;
+    const char *said; // NULL: nothing
+    int steps;        // of confidence
+  } cases[] = {
+      {0, 0, false, false, NULL, 0},
+      {1, 0, false, false, "; not every event of it was recorded with its whole stack.", 1},
+      {0, 1, false, true, "; not every event of it was recorded with its whole stack.", 0},
+      {1, 0, true, true, "; the file is damaged, and there may be more.", 1},
+      {0, 0, false, true, "; other programs of the run went unrecorded.", 0},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_capture *capture = roomy(100, 4096);
+    struct tide_image *image = capture->images;
+    image->loss.n_lost_full = cases[i].n_lost;
+    image->loss.n_broken = cases[i].n_broken;
+    capture->cut = cases[i].is_cut;
+    capture->roll.n_rows = cases[i].has_roll;
+    capture->roll.rows = cases[i].has_roll ? tide_alloc(sizeof *capture->roll.rows) : NULL;
+    struct judged j = judge(capture);
+    const struct tide_finding *finding = untouched_of(&j);
+    assert_non_null(finding);
+    assert_int_equal(finding->confidence, TIDE_CONFIDENCE_HIGH - cases[i].steps);
+    char *words = tide_finding_sentence(finding, j.naming, (struct tide_style){0});
+    if (cases[i].said)
+      assert_non_null(strstr(words, cases[i].said));
+    else
+      assert_null(strchr(words, ';') ? strstr(words, "recorded") : NULL);
+    free(words);
+    judged_done(&j);
+  }
+}
+
 UNIT_TESTS(findings_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_large_blocks_did_not_use_is_found),
+      cmocka_unit_test(what_is_missing_is_said),
       cmocka_unit_test(a_leak_has_its_numbers_and_line),
       cmocka_unit_test(what_a_clean_up_frees_is_growth),
       cmocka_unit_test(what_still_runs_does_not_leak),
