@@ -177,7 +177,7 @@ int main(void)
 {
   char c, *args[] = {"true", NULL};
   pid_t pid, kept = 0;
-  int to[2] = {0, 0}, ok = 1, status;
+  int to[2] = {0, 0}, from[2] = {0, 0}, ok = 1, status;
   setvbuf(stdin, NULL, _IONBF, 0);
   write(1, "ready\\n", 6);
   while (read(0, &c, 1) == 1 && c != 'q') {
@@ -192,15 +192,21 @@ int main(void)
     if (c == 'c') ok = ends_well(clone(share, stack + sizeof stack, CLONE_VM, NULL));
     if (c == 'k') { // one that stays, and works at a word
       pipe(to);
+      pipe(from);
       if (!(kept = fork())) {
         char word;
-        while (read(to[0], &word, 1) == 1 && word != 'q') { work(500); kill(getppid(), 0); }
+        while (read(to[0], &word, 1) == 1 && word != 'q') { work(500); write(from[1], "w", 1); }
         _exit(0);
       }
+      close(from[1]);
       char text[16]; write(1, text, snprintf(text, sizeof text, "%d\\n", kept));
       continue;
     }
-    if (c == 'w') { write(to[1], "wwww", 4); usleep(50000); ok = !waitpid(kept, &status, WNOHANG); }
+    if (c == 'w') {
+      write(to[1], "wwww", 4);
+      for (int i = 0; i < 4; i++) read(from[0], &c, 1);
+      ok = !waitpid(kept, &status, WNOHANG);
+    }
     if (c == 'e') { write(to[1], "q", 1); ok = ends_well(kept); }
     if (!ok) return 1;
     write(1, "ok\\n", 3);
