@@ -234,8 +234,8 @@ def lint_quick(log):
 
 
 def unit_quick(log):
-    """Modules alone: nothing that records with other tools or fills memory."""
-    return meson_tests(log, BUILD, "--suite", "hosted", "--suite", "recorder")
+    """Modules alone: nothing that records with other tools, fills memory or takes very long."""
+    return meson_tests(log, BUILD, "--suite", "hosted", "--suite", "recorder", "--no-suite", "slow")
 
 
 def e2e_quick(log):
