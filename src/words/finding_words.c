@@ -91,12 +91,12 @@ static char *growth_words(struct telling *t)
 static char *unused_words(struct telling *t)
 {
   bool touched = number(t, TIDE_EVIDENCE_OF_TOUCHED_BYTES);
-  return tide_sprintf(
-      "%s asks for more than it uses: %s block%s of %s each had %s%s in memory when "
-      "%s freed; it held %s at the peak",
-      t->place, COUNT(LOOKED_BLOCKS), PLURAL(LOOKED_BLOCKS), BYTES(LOOKED_BYTES),
-      touched ? BYTES(TOUCHED_BYTES) : "nothing", touched ? " of it" : "",
-      number(t, TIDE_EVIDENCE_OF_LOOKED_BLOCKS) == 1 ? "it was" : "they were", BYTES(BYTES));
+  bool is_one = number(t, TIDE_EVIDENCE_OF_LOOKED_BLOCKS) == 1;
+  return tide_sprintf("%s asks for more than it uses: %s block%s of %s%s had %s%s in memory when "
+                      "%s freed; it held %s at the peak",
+                      t->place, COUNT(LOOKED_BLOCKS), PLURAL(LOOKED_BLOCKS), BYTES(LOOKED_BYTES),
+                      is_one ? "" : " in the mean", touched ? BYTES(TOUCHED_BYTES) : "nothing",
+                      touched ? " of it" : "", is_one ? "it was" : "they were", BYTES(BYTES));
 }
 
 static char *untouched_words(struct telling *t)
@@ -311,7 +311,7 @@ static const char *missing_words(unsigned missing)
   return missing & TIDE_MISSING_PARTS ? "; the file is damaged, and there may be more"
          : missing & TIDE_MISSING_EVENTS
              ? "; not every event of it was recorded with its whole stack"
-         : missing ? "; other programs of the run went unrecorded"
+         : missing ? "; some processes of the run went unrecorded"
                    : "";
 }
 

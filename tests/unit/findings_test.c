@@ -430,7 +430,7 @@ static void what_is_missing_is_said(void **state)
       {1, 0, false, false, "; not every event of it was recorded with its whole stack.", 1},
       {0, 1, false, true, "; not every event of it was recorded with its whole stack.", 0},
       {1, 0, true, true, "; the file is damaged, and there may be more.", 1},
-      {0, 0, false, true, "; other programs of the run went unrecorded.", 0},
+      {0, 0, false, true, "; some processes of the run went unrecorded.", 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct tide_capture *capture = roomy(100, 4096);
