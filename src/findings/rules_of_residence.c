@@ -87,10 +87,10 @@ static bool is_much(const struct held *held)
 
 static struct held held_by(const struct tide_residence *table)
 {
-  uint64_t parts[TIDE_RESIDENT_PARTS];
-  tide_residence_parts(table, parts);
-  int64_t sum = capped(table->sum), recorder = capped(parts[TIDE_RESIDENT_RECORDER]);
-  return (struct held){.bytes = capped(parts[TIDE_RESIDENT_HELD]),
+  uint64_t bands[TIDE_RESIDENT_BANDS];
+  tide_residence_bands(table, bands);
+  int64_t sum = capped(table->sum), recorder = capped(bands[TIDE_RESIDENT_RECORDER]);
+  return (struct held){.bytes = capped(bands[TIDE_RESIDENT_HELD]),
                        .heap_bytes = capped(table->asked),
                        .rss_bytes = sum > recorder ? sum - recorder : 0,
                        .at_ns = table->time_ns,

@@ -10,9 +10,9 @@
 
 static const struct {
   const char *key, *words;
-  enum tide_residence_part part;
+  enum tide_residence_band band;
 } kinds[TIDE_RESIDENCE_KINDS] = {
-#define KIND(tag, key, part, words) {key, words, TIDE_RESIDENT_##part},
+#define KIND(tag, key, band, words) {key, words, TIDE_RESIDENT_##band},
 #include "model/residence_kinds.def"
 #undef KIND
 };
@@ -29,7 +29,7 @@ const char *tide_residence_words(enum tide_residence_kind kind)
 
 static const struct {
   const char *key, *words;
-} parts[TIDE_RESIDENT_PARTS] = {
+} bands[TIDE_RESIDENT_BANDS] = {
     [TIDE_RESIDENT_LIVE] = {"live", "live blocks"},
     [TIDE_RESIDENT_HELD] = {"held", "freed, kept by the allocator"},
     [TIDE_RESIDENT_FILES] = {"files", "files and shared memory"},
@@ -38,22 +38,22 @@ static const struct {
     [TIDE_RESIDENT_RECORDER] = {"recorder", "tidemark's own"},
 };
 
-const char *tide_residence_part_key(enum tide_residence_part part)
+const char *tide_residence_band_key(enum tide_residence_band band)
 {
-  return parts[part].key;
+  return bands[band].key;
 }
 
-const char *tide_residence_part_words(enum tide_residence_part part)
+const char *tide_residence_band_words(enum tide_residence_band band)
 {
-  return parts[part].words;
+  return bands[band].words;
 }
 
-void tide_residence_parts(const struct tide_residence *residence,
-                          uint64_t ret_bytes[TIDE_RESIDENT_PARTS])
+void tide_residence_bands(const struct tide_residence *residence,
+                          uint64_t ret_bytes[TIDE_RESIDENT_BANDS])
 {
-  memset(ret_bytes, 0, TIDE_RESIDENT_PARTS * sizeof *ret_bytes);
+  memset(ret_bytes, 0, TIDE_RESIDENT_BANDS * sizeof *ret_bytes);
   for (int i = 0; i < TIDE_RESIDENCE_KINDS; i++)
-    ret_bytes[kinds[i].part] += residence->rows[i];
+    ret_bytes[kinds[i].band] += residence->rows[i];
 }
 
 uint64_t tide_residence_sum(const struct tide_residence *residence)

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum tide_residence_kind {
-#define KIND(tag, key, part, words) TIDE_RESIDENCE_##tag,
+#define KIND(tag, key, band, words) TIDE_RESIDENCE_##tag,
 #include "model/residence_kinds.def"
 #undef KIND
   TIDE_RESIDENCE_KINDS
@@ -95,7 +95,7 @@ struct tide_residence {
   size_t n_files, cap_files;
   struct tide_residence_site *sites; // by falling size
   size_t n_sites, cap_sites;
-  struct tide_residence_bucket *map; // of the heap, by address; the parts with nothing are left out
+  struct tide_residence_bucket *map; // of the heap, by address; where there is nothing is left out
   size_t n_map;                      // TIDE_RESIDENCE_BUCKETS at most, of one that was taken
   uint64_t bucket_bytes;             // 0: there is no map
   uint64_t n_sites_left; // of a shortened table: those that are not in it, and their bytes
@@ -118,16 +118,16 @@ uint64_t tide_residence_sum(const struct tide_residence *residence);
 // ---- few kinds ----
 //
 // Over time a few are enough.
-enum tide_residence_part {
+enum tide_residence_band {
   TIDE_RESIDENT_LIVE,  // blocks in use, with their headers
   TIDE_RESIDENT_HELD,  // free, and kept by the allocator
   TIDE_RESIDENT_FILES, // and shared memory
   TIDE_RESIDENT_STACKS,
   TIDE_RESIDENT_OTHER, // mapped by the program, data, whatever else
   TIDE_RESIDENT_RECORDER,
-  TIDE_RESIDENT_PARTS
+  TIDE_RESIDENT_BANDS
 };
-const char *tide_residence_part_key(enum tide_residence_part part);
-const char *tide_residence_part_words(enum tide_residence_part part);
-void tide_residence_parts(const struct tide_residence *residence,
-                          uint64_t ret_bytes[TIDE_RESIDENT_PARTS]);
+const char *tide_residence_band_key(enum tide_residence_band band);
+const char *tide_residence_band_words(enum tide_residence_band band);
+void tide_residence_bands(const struct tide_residence *residence,
+                          uint64_t ret_bytes[TIDE_RESIDENT_BANDS]);

@@ -121,7 +121,7 @@ static void write_map(struct tide_json *json, const struct tide_residence *table
 static void write_table(struct tide_json *json, const struct tide_image *image,
                         struct tide_view *view, const struct tide_residence *table)
 {
-  uint64_t parts[TIDE_RESIDENT_PARTS];
+  uint64_t bands[TIDE_RESIDENT_BANDS];
   struct tide_residence_told told;
   struct tide_residence_subject subject = {
       .residence = table,
@@ -132,15 +132,15 @@ static void write_table(struct tide_json *json, const struct tide_image *image,
       .n_rows = MAX_ROWS,
   };
   TIDE_CLEANUP_FREE char *when = tide_residence_when_words(image, table, style);
-  tide_residence_parts(table, parts);
+  tide_residence_bands(table, bands);
   tide_residence_told_make(&subject, style, &told);
   tide_json_open_object(json);
   tide_json_put_i64(json, "time_ns", (int64_t)(table->time_ns - image->start_ns));
   tide_json_put_text(json, "when", when);
   tide_json_key(json, "parts");
   tide_json_open_array(json);
-  for (int i = 0; i < TIDE_RESIDENT_PARTS; i++)
-    tide_json_u64(json, parts[i]);
+  for (int i = 0; i < TIDE_RESIDENT_BANDS; i++)
+    tide_json_u64(json, bands[i]);
   tide_json_close_array(json);
   write_told(json, &told);
   write_map(json, table);
@@ -152,10 +152,10 @@ static void write_parts(struct tide_json *json)
 {
   tide_json_key(json, "parts");
   tide_json_open_array(json);
-  for (int i = 0; i < TIDE_RESIDENT_PARTS; i++) {
+  for (int i = 0; i < TIDE_RESIDENT_BANDS; i++) {
     tide_json_open_object(json);
-    tide_json_put_text(json, "key", tide_residence_part_key((enum tide_residence_part)i));
-    tide_json_put_text(json, "words", tide_residence_part_words((enum tide_residence_part)i));
+    tide_json_put_text(json, "key", tide_residence_band_key((enum tide_residence_band)i));
+    tide_json_put_text(json, "words", tide_residence_band_words((enum tide_residence_band)i));
     tide_json_close_object(json);
   }
   tide_json_close_array(json);

@@ -265,13 +265,13 @@ static void write_residences(struct tide_json *json, const struct tide_image *im
   tide_json_open_array(json);
   for (size_t i = 0; i < image->n_residences; i++) {
     const struct tide_residence *table = &image->residences[i];
-    uint64_t parts[TIDE_RESIDENT_PARTS];
-    tide_residence_parts(table, parts);
+    uint64_t bands[TIDE_RESIDENT_BANDS];
+    tide_residence_bands(table, bands);
     tide_json_open_object(json);
     tide_json_put_u64(json, "time_ns", table->time_ns);
     tide_json_put_u64(json, "sum", table->sum);
-    for (int k = 0; k < TIDE_RESIDENT_PARTS; k++)
-      tide_json_put_u64(json, tide_residence_part_key((enum tide_residence_part)k), parts[k]);
+    for (int k = 0; k < TIDE_RESIDENT_BANDS; k++)
+      tide_json_put_u64(json, tide_residence_band_key((enum tide_residence_band)k), bands[k]);
     if (table->heap == TIDE_HEAP_GLIBC)
       tide_json_put_u64(json, "trim", table->trim + table->trim_top);
     tide_json_put_u64(json, "pinned", table->pinned);

@@ -77,15 +77,15 @@ static const char *keeper(const struct tide_residence *residence)
                                                  : "the allocator";
 }
 
-static void say_part(struct tide_buf *text, const struct tide_residence *residence,
-                     enum tide_residence_part part, uint64_t n, struct tide_style style)
+static void say_band(struct tide_buf *text, const struct tide_residence *residence,
+                     enum tide_residence_band band, uint64_t n, struct tide_style style)
 {
   char size[TIDE_UNITS_MAX], trim[TIDE_UNITS_MAX];
   uint64_t back = residence->trim + residence->trim_top;
   if (text->n)
     tide_buf_text(text, ", ");
-  if (part != TIDE_RESIDENT_HELD) {
-    tide_buf_printf(text, "%s %s", tide_residence_part_words(part), bytes(size, n, style));
+  if (band != TIDE_RESIDENT_HELD) {
+    tide_buf_printf(text, "%s %s", tide_residence_band_words(band), bytes(size, n, style));
     return;
   }
   tide_buf_printf(text, "freed but kept by %s %s", keeper(residence), bytes(size, n, style));
@@ -95,16 +95,16 @@ static void say_part(struct tide_buf *text, const struct tide_residence *residen
 }
 
 // The live first, then whatever is a twentieth at least of what is not the recorder's.
-char *tide_residence_parts_words(const struct tide_residence *residence, struct tide_style style)
+char *tide_residence_bands_words(const struct tide_residence *residence, struct tide_style style)
 {
   struct tide_buf text = {0};
-  uint64_t parts[TIDE_RESIDENT_PARTS];
-  tide_residence_parts(residence, parts);
-  uint64_t own = residence->sum - parts[TIDE_RESIDENT_RECORDER];
-  say_part(&text, residence, TIDE_RESIDENT_LIVE, parts[TIDE_RESIDENT_LIVE], style);
+  uint64_t bands[TIDE_RESIDENT_BANDS];
+  tide_residence_bands(residence, bands);
+  uint64_t own = residence->sum - bands[TIDE_RESIDENT_RECORDER];
+  say_band(&text, residence, TIDE_RESIDENT_LIVE, bands[TIDE_RESIDENT_LIVE], style);
   for (int i = TIDE_RESIDENT_LIVE + 1; i < TIDE_RESIDENT_RECORDER; i++)
-    if (parts[i] && parts[i] >= own / 20)
-      say_part(&text, residence, (enum tide_residence_part)i, parts[i], style);
+    if (bands[i] && bands[i] >= own / 20)
+      say_band(&text, residence, (enum tide_residence_band)i, bands[i], style);
   return finished(&text);
 }
 
@@ -113,15 +113,15 @@ enum { LEAST_OWN_BYTES = 8 << 20 };
 char *tide_residence_why_words(const struct tide_image *image, struct tide_style style)
 {
   const struct tide_residence *most = tide_residence_highest(image);
-  uint64_t parts[TIDE_RESIDENT_PARTS];
+  uint64_t bands[TIDE_RESIDENT_BANDS];
   if (!most)
     return NULL;
-  tide_residence_parts(most, parts);
-  uint64_t own = most->sum - parts[TIDE_RESIDENT_RECORDER];
-  if (own < LEAST_OWN_BYTES || parts[TIDE_RESIDENT_LIVE] > own / 2)
+  tide_residence_bands(most, bands);
+  uint64_t own = most->sum - bands[TIDE_RESIDENT_RECORDER];
+  if (own < LEAST_OWN_BYTES || bands[TIDE_RESIDENT_LIVE] > own / 2)
     return NULL;
   TIDE_CLEANUP_FREE char *when = tide_residence_when_words(image, most, style);
-  TIDE_CLEANUP_FREE char *words = tide_residence_parts_words(most, style);
+  TIDE_CLEANUP_FREE char *words = tide_residence_bands_words(most, style);
   return tide_sprintf("in memory %s: %s", when, words);
 }
 
