@@ -115,6 +115,26 @@ static int64_t n_climbed(const struct tide_suspect *suspect)
   return top >= CROSSING_BUCKET + CROSSING_ABOVE && n < INT64_MAX ? (int64_t)n : 0;
 }
 
+// When it grew past that size: from the first look that saw more than that, up to the last growth.
+static void tell_when_crossed(const struct tide_subject *subject,
+                              const struct tide_suspect *suspect, struct tide_finding *finding)
+{
+  struct tide_growth growth;
+  const struct tide_growth_step *since = NULL;
+  tide_groups_growth(subject->groups, subject->image, suspect->group_idx, &growth);
+  for (size_t i = 0; i < growth.n && !since; i++)
+    since =
+        growth.steps[i].rose > 0 && growth.steps[i].held > MAPPED_BYTES ? &growth.steps[i] : NULL;
+  if (since && growth.last->time_ns > since->time_ns && since->time_ns >= subject->start_ns) {
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_SINCE_NS,
+                      (int64_t)(since->time_ns - subject->start_ns));
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_UNTIL_NS,
+                      (int64_t)(growth.last->time_ns - subject->start_ns));
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_LARGEST_STEP_BYTES, growth.largest->rose);
+  }
+  tide_growth_done(&growth);
+}
+
 // Blocks that are resized in place, or moved by their page tables, cost nobody a copy. Of those
 // that are allocated anew, all but the last of each container were copied: half of what was
 // allocated.
@@ -132,6 +152,7 @@ static void look_for_crossing(const struct tide_subject *subject,
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_ALLOCATIONS, (int64_t)place->n_alloc);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_MAPPED, n);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_COPIED_BYTES, (int64_t)copied);
+  tell_when_crossed(subject, suspect, finding);
 }
 
 // ---- temporaries ----

@@ -7,8 +7,11 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "report/residence.h"
+#include "words/growth_words.h"
 #include "words/image_text.h"
 #include "words/residence_words.h"
+
+#include <stdlib.h>
 
 enum { MAX_ROWS = 10, MAX_COLUMNS = 400, MAX_BUCKETS = 1024 };
 
@@ -195,6 +198,52 @@ static void write_choices(struct tide_json *json, const struct tide_image *image
   tide_json_close_array(json);
 }
 
+static int own_max_order(const void *a, const void *b)
+{
+  const struct tide_profile_site *x = *(const struct tide_profile_site *const *)a;
+  const struct tide_profile_site *y = *(const struct tide_profile_site *const *)b;
+  return x->counters->high_bytes != y->counters->high_bytes
+             ? (x->counters->high_bytes < y->counters->high_bytes ? 1 : -1)
+             : (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+static void write_grown_site(struct tide_json *json, struct tide_view *view,
+                             const struct tide_profile_site *site)
+{
+  struct tide_growth growth;
+  const struct tide_image *image = view->profile->image;
+  tide_growth_init(&growth, image, &site->stack, 1);
+  TIDE_CLEANUP_FREE char *words = tide_growth_words(&growth, image, style);
+  tide_growth_done(&growth);
+  if (!words)
+    return;
+  TIDE_CLEANUP_FREE char *place = tide_place_of_stack(view, site->stack);
+  TIDE_CLEANUP_FREE char *text = tide_sprintf("%s: %s", place, words);
+  tide_json_open_object(json);
+  tide_json_put_i64(json, "bytes", site->counters->high_bytes);
+  put_words(json, text);
+  tide_json_close_object(json);
+}
+
+// How what the program mapped itself grew, by stack: those that had most at once.
+static void write_grown(struct tide_json *json, struct tide_view *view)
+{
+  const struct tide_profile *profile = view->profile;
+  size_t n = 0;
+  TIDE_CLEANUP_FREE const struct tide_profile_site **sites =
+      tide_alloc_array(profile->n_sites + 1, sizeof *sites);
+  for (size_t i = 0; i < profile->n_sites; i++)
+    if (profile->sites[i].kind == TIDE_SITE_PAGES)
+      sites[n++] = &profile->sites[i];
+  if (n)
+    qsort(sites, n, sizeof *sites, own_max_order);
+  tide_json_key(json, "grown");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < n && i < MAX_ROWS; i++)
+    write_grown_site(json, view, sites[i]);
+  tide_json_close_array(json);
+}
+
 void tide_page_residence_write(struct tide_json *json, const struct tide_image *image,
                                struct tide_view *view)
 {
@@ -207,6 +256,7 @@ void tide_page_residence_write(struct tide_json *json, const struct tide_image *
   write_choices(json, image);
   write_parts(json);
   write_map_words(json);
+  write_grown(json, view);
   tide_json_key(json, "tables");
   tide_json_open_array(json);
   for (size_t i = 0; i < image->n_residences; i++)

@@ -163,6 +163,29 @@ static void write_spread(struct tide_json *json, const struct tide_view *view,
   tide_histograms_json(json, sizes, lives);
 }
 
+static void write_history(struct tide_json *json, const struct tide_image *image,
+                          const struct tide_groups *groups, size_t group_idx)
+{
+  struct tide_growth growth;
+  tide_groups_growth(groups, image, group_idx, &growth);
+  tide_json_key(json, "history");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < growth.n; i++) {
+    const struct tide_growth_step *step = &growth.steps[i];
+    tide_json_open_object(json);
+    tide_json_put_u64(json, "time_ns", step->time_ns);
+    tide_json_put_i64(json, "live_bytes", step->held);
+    tide_json_put_i64(json, "grown_bytes", step->rose);
+    if (growth.has_counts) {
+      tide_json_put_u64(json, "allocations", step->n);
+      tide_json_put_u64(json, "bytes", step->bytes);
+    }
+    tide_json_close_object(json);
+  }
+  tide_json_close_array(json);
+  tide_growth_done(&growth);
+}
+
 static void write_group(struct tide_json *json, struct tide_view *view,
                         const struct tide_groups *groups, size_t group_idx)
 {
@@ -183,6 +206,7 @@ static void write_group(struct tide_json *json, struct tide_view *view,
     write_page_numbers(json, group);
     tide_json_put_bool(json, "own_max_is_bound",
                        tide_profile_own_max_is_bound(view->profile, site));
+    write_history(json, view->profile->image, groups, group_idx);
   } else
     write_numbers(json, view->profile->image, groups->kind, group);
   if (groups->of_site && groups->kind != TIDE_GROUP_PAGES)

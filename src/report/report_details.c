@@ -9,6 +9,7 @@
 #include "model/image_sums.h"
 #include "report/screen.h"
 #include "view/groups.h"
+#include "words/growth_words.h"
 #include "words/heap_words.h"
 
 #include <stdlib.h>
@@ -228,6 +229,54 @@ static void write_fate(const struct details *d)
   write_line(d, "kept", text);
 }
 
+// "64 large blocks asked for 256.0 KiB in the mean and had 4.0 KiB each in memory ..."
+static void write_touched(const struct details *d)
+{
+  char n[TIDE_UNITS_MAX], asked[TIDE_UNITS_MAX], touched[TIDE_UNITS_MAX];
+  const struct tide_group *g = d->group;
+  if (!g->n_looked)
+    return;
+  bool is_one = g->n_looked == 1;
+  TIDE_CLEANUP_FREE char *text =
+      tide_sprintf("%s large %s asked for %s%s and had %s%s in memory when %s freed or moved",
+                   count_of(d, n, TIDE_FIGURE_LOOKED, g->n_looked),
+                   tide_units_plural(g->n_looked, "block", "blocks"),
+                   bytes_of(d, asked, TIDE_FIGURE_LOOKED, (int64_t)(g->b_looked / g->n_looked)),
+                   is_one ? "" : " in the mean",
+                   bytes_of(d, touched, TIDE_FIGURE_LOOKED, (int64_t)(g->b_touched / g->n_looked)),
+                   is_one ? "" : " each", is_one ? "it was" : "they were");
+  write_line(d, "touched", text);
+}
+
+// A container that grew from small to large has come past the size from which on each of its blocks
+// has a mapping of its own.
+static void write_mapped(const struct details *d)
+{
+  enum { MAPPED_BUCKET = 16 }; // more than 128 KiB
+  char count[TIDE_UNITS_MAX];
+  uint64_t n = 0;
+  bool is_libc = d->image->allocator && !*d->image->allocator && !d->image->origin;
+  for (size_t k = MAPPED_BUCKET; k < TIDE_SIZE_BUCKETS_N; k++)
+    n += d->sizes[k];
+  if (!n || !is_libc || d->image->lacks & TIDE_LACK_SIZE_HIST)
+    return;
+  TIDE_CLEANUP_FREE char *text = tide_sprintf(
+      "%s of more than 128 KiB: malloc maps such apart until it has freed one as large",
+      count_of(d, count, TIDE_FIGURE_ALLOCATED, n));
+  write_line(d, "mapped", text);
+}
+
+static void write_grown(const struct details *d, const struct tide_groups *groups, size_t group_idx)
+{
+  struct tide_growth growth;
+  tide_groups_growth(groups, d->image, group_idx, &growth);
+  TIDE_CLEANUP_FREE char *words =
+      tide_growth_words(&growth, d->image, tide_screen_style(d->screen));
+  tide_growth_done(&growth);
+  if (words)
+    write_line(d, "grew", words);
+}
+
 void tide_details_write(const struct tide_screen *screen, const struct tide_view *view,
                         const struct tide_groups *groups, size_t group_idx)
 {
@@ -240,6 +289,9 @@ void tide_details_write(const struct tide_screen *screen, const struct tide_view
   write_sizes(&d);
   write_lives(&d);
   write_resizes(&d);
+  write_mapped(&d);
+  write_touched(&d);
+  write_grown(&d, groups, group_idx);
   write_freed(&d);
   write_fate(&d);
 }

@@ -14,6 +14,7 @@
 #include "report/screen.h"
 #include "view/terms.h"
 #include "words/culprit_words.h"
+#include "words/growth_words.h"
 #include "words/shorten.h"
 
 #include <stdlib.h>
@@ -124,8 +125,7 @@ static void widen_drawing(size_t *left, size_t words, size_t *width, size_t most
 
 static bool has_curves(const struct table *t)
 {
-  return t->groups->of_site && !t->view->profile->question.of_pages &&
-         t->view->profile->image->n_snapshots >= SNAPSHOTS_LEAST;
+  return t->groups->of_site && t->view->profile->image->n_snapshots >= SNAPSHOTS_LEAST;
 }
 
 // Where the one more column would leave too little for names it goes before anything else.
@@ -331,6 +331,23 @@ static void write_mapped_name(const struct table *t, const struct tide_group *gr
   tide_screen_wrap(screen, indent, words);
 }
 
+// How it came to hold what it holds.
+static void write_growth(const struct table *t, size_t group_idx)
+{
+  const struct tide_screen *screen = t->screen;
+  const struct tide_image *image = t->view->profile->image;
+  size_t indent = 2 + t->columns.share + 2 + t->columns.measure + 4;
+  struct tide_growth growth;
+  tide_groups_growth(t->groups, image, group_idx, &growth);
+  TIDE_CLEANUP_FREE char *words = tide_growth_words(&growth, image, tide_screen_style(screen));
+  tide_growth_done(&growth);
+  if (!words)
+    return;
+  TIDE_CLEANUP_FREE char *text = tide_sprintf("grew %s", words);
+  tide_sink_repeat(screen->sink, ' ', indent);
+  tide_screen_wrap(screen, indent, text);
+}
+
 static void write_groups(struct table *t)
 {
   for (size_t i = 0; i < t->n_shown; i++) {
@@ -339,8 +356,10 @@ static void write_groups(struct table *t)
         tide_cell_group(t->screen, t->view, t->groups, group, t->columns.name);
     write_row(t, &t->rows[i], i, group->measure, name);
     row_done(&t->rows[i]);
-    if (t->view->profile->question.of_pages)
+    if (t->view->profile->question.of_pages) {
       write_mapped_name(t, group);
+      write_growth(t, i);
+    }
     if (t->options->details)
       tide_details_write(t->screen, t->view, t->groups, i);
     if (t->options->n_stacks)
@@ -383,12 +402,15 @@ static void write_heading(const struct table *t)
   const struct tide_screen *screen = t->screen;
   const struct tide_question *question = &t->view->profile->question;
   TIDE_CLEANUP_FREE char *heading = tide_groups_heading(screen, question, t->groups);
+  const char *over_time =
+      question->of_pages ? "mapped from start to end" : tide_term_hint(TIDE_TERM_OVER_TIME);
   TIDE_CLEANUP_FREE char *legend =
       t->view->profile->image->lacks & TIDE_LACK_LIVE
-          ? tide_sprintf("  %s", tide_term_hint(TIDE_TERM_OVER_TIME))
-          : tide_sprintf("  %s; %s %s", tide_term_hint(TIDE_TERM_OVER_TIME),
-                         tide_spark_kept_mark(screen),
-                         question->goes_on ? "still live" : "never freed");
+          ? tide_sprintf("  %s", over_time)
+          : tide_sprintf("  %s; %s %s", over_time, tide_spark_kept_mark(screen),
+                         question->of_pages  ? "never unmapped"
+                         : question->goes_on ? "still live"
+                                             : "never freed");
   if (!t->columns.extra && tide_extra_title(question, t->groups->kind) && t->n_shown)
     cut_parenthesis(heading);
   size_t width = 2 + tide_utf8_width(heading);

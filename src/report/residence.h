@@ -44,6 +44,9 @@ void tide_residence_places_make(const struct tide_residence_subject *subject,
                                 struct tide_residence_places *ret_places);
 void tide_residence_places_done(struct tide_residence_places *places);
 
+// "load, src/index.c:88": the place that a stack is blamed on, or "(no stack)". free().
+char *tide_place_of_stack(struct tide_view *view, uint32_t stack);
+
 // "load, src/index.c:88": the place of the program that mapped a file; NULL: not known.
 char *tide_residence_file_mapper(const struct tide_residence_subject *subject,
                                  const struct tide_residence_file *file);

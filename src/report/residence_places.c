@@ -83,6 +83,11 @@ void tide_residence_places_make(const struct tide_residence_subject *subject,
   *ret_places = places;
 }
 
+char *tide_place_of_stack(struct tide_view *view, uint32_t stack)
+{
+  return place_words(view->naming, tide_view_culprit(view, stack));
+}
+
 char *tide_residence_file_mapper(const struct tide_residence_subject *subject,
                                  const struct tide_residence_file *file)
 {

@@ -161,3 +161,10 @@ void tide_groups_tell_fates(struct tide_groups *groups, const struct tide_image 
   }
   tide_timeline_free(timeline);
 }
+
+void tide_groups_growth(const struct tide_groups *groups, const struct tide_image *image,
+                        size_t group_idx, struct tide_growth *ret_growth)
+{
+  const size_t *first = &groups->first[group_idx];
+  tide_growth_init(ret_growth, image, groups->stacks + first[0], first[1] - first[0]);
+}

@@ -9,6 +9,7 @@
 #pragma once
 #include "base/units.h"
 #include "profile/classes.h"
+#include "profile/growth.h"
 #include "view/view.h"
 
 enum { TIDE_GROUPS_LOOKUPS_MAX = 4096 };
@@ -155,6 +156,11 @@ struct tide_group_ways tide_groups_ways(const struct tide_groups *groups, struct
 // Fills in the fate of every group. Groups that share stacks with others have none, nor has any
 // when the capture holds too few moments.
 void tide_groups_tell_fates(struct tide_groups *groups, const struct tide_image *image);
+
+// How what the stacks of a group hold grew; of groups that have stacks of their own. The caller
+// ends it.
+void tide_groups_growth(const struct tide_groups *groups, const struct tide_image *image,
+                        size_t group_idx, struct tide_growth *ret_growth);
 
 // Whether two frames are the same place, or function, as an order: 0 when they are. Neither is
 // NULL.

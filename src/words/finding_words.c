@@ -236,10 +236,16 @@ static char *steps_words(struct telling *t)
 
 static char *crossing_words(struct telling *t)
 {
+  TIDE_CLEANUP_FREE char *when =
+      tide_finding_has(t->finding, TIDE_EVIDENCE_OF_LARGEST_STEP_BYTES)
+          ? tide_sprintf("; it was seen to grow past that from %s to %s, by up to %s between two "
+                         "looks",
+                         TIME(SINCE_NS), TIME(UNTIL_NS), BYTES(LARGEST_STEP_BYTES))
+          : tide_strdup("");
   return tide_sprintf("%s grows by allocating anew, past the size from which on malloc maps blocks "
                       "apart: of %s allocations %s are of more than 128 KiB, each mapped and "
-                      "unmapped again until malloc has freed one as large; at most %s was copied",
-                      t->place, COUNT(ALLOCATIONS), COUNT(MAPPED), BYTES(COPIED_BYTES));
+                      "unmapped again until malloc has freed one as large; at most %s was copied%s",
+                      t->place, COUNT(ALLOCATIONS), COUNT(MAPPED), BYTES(COPIED_BYTES), when);
 }
 
 static char *reserve_words(struct telling *t)

@@ -176,6 +176,36 @@ def leaks_told_apart(ground):
         expect(part in " ".join(text.split()), f"no {part!r}:\n{text}")
 
 
+# Large blocks of which a page is written to, each in a mapping of its own.
+UNUSED = """
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noipa)) char *room(void) { return malloc(262144); }
+int main(void)
+{
+  char *all[40];
+  for (int i = 0; i < 40; i++) { all[i] = room(); all[i][100] = 1; usleep(1000); }
+  for (int i = 39; i >= 0; i--) { free(all[i]); usleep(1000); }
+  return 0;
+}"""
+
+
+@test
+def details_of_large_blocks(ground):
+    """Asked for and touched, of those that the recorder had the time to look at."""
+    done = ground.record("-f", "-o", "room.tide", "--", ground.build("room", UNUSED))
+    expect(done.status == 0, done.stderr)
+    row, = ground.report("room.tide", "--group", "function", "--function", "^room$")["groups"]
+    expect(row["looked_bytes"] == 262144 * row["looked_blocks"], f"{row}")
+    text = " ".join(report(ground, "--details", "--function", "^room$", "room.tide").split())
+    expect("mapped 40 of more than 128 KiB" in text, text)
+    if row["looked_blocks"] > 1:
+        expect(f"touched {row['looked_blocks']} large blocks asked for 256.0 KiB in the mean and "
+               "had 4.0 KiB each in memory when they were freed or moved" in text, text)
+    else:
+        expect(("touched" in text) == (row["looked_blocks"] == 1), text)
+
+
 @test
 def leaks_of_a_part_of_the_run(ground):
     """What came in a range and never went; what is freed later is grown, but no leak."""

@@ -228,3 +228,66 @@ def no_pages(ground):
         expect("the program mapped no memory itself\n" in text, text)
     found = ground.report("x.tide", "--group", "pages")
     expect(found["groups"] == found["sites"] == [] and found["whole"] == 0, f"{found['groups']}")
+
+
+# A mapping that doubles, one that comes by equal pieces, and a vector of the heap.
+GROWING = """
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#define SITE __attribute__((noipa))
+SITE char *first(size_t n)
+{
+  return mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+SITE char *doubled(char *at, size_t n) { return mremap(at, n, 2 * n, MREMAP_MAYMOVE); }
+SITE void piece(void) { sbrk(16 * 4096); __asm__(""); }
+SITE char *vector(char *at, size_t n) { return realloc(at, n); }
+int main(void)
+{
+  size_t n = 65536;
+  char *at = first(n), *grown = NULL;
+  for (int i = 0; i < 8; i++, n *= 2) {
+    usleep(40000);
+    at = doubled(at, n);
+    grown = vector(grown, 2 * n);
+    memset(grown, 1, 2 * n);
+    piece();
+  }
+  usleep(40000);
+  return at == MAP_FAILED || !grown;
+}"""
+
+
+# How many looks there were depends on the machine; what they saw adds up however many.
+@test
+def pages_over_time(ground):
+    tide = "grown.tide"
+    done = ground.record("-f", "-o", tide, "--", ground.build("growing", GROWING))
+    expect(done.status == 0, f"status {done.status}: {done.stderr}")
+    rows = {row["function"]: row for row in ground.report(tide, "--group", "pages")["groups"]}
+    expect(set(rows) == {"first", "doubled", "piece"}, f"{set(rows)}")
+    for name, row in rows.items():
+        steps = row["history"]
+        for key, of_step in (("live_bytes", "grown_bytes"), ("bytes", "bytes"),
+                             ("allocations", "allocations")):
+            expect(sum(step[of_step] for step in steps) == row[key], f"{name} {key}: {steps}")
+        expect(steps[-1]["live_bytes"] == row["live_bytes"], f"{name}: {steps}")
+        times = [step["time_ns"] for step in steps]
+        expect(times == sorted(set(times)), f"{name}: {times}")
+    expect(all(step["bytes"] == 16 * PAGE * step["allocations"]
+               for step in rows["piece"]["history"]), f"{rows['piece']}")
+    # No look saw two of a chain.
+    expect(all(step["live_bytes"] in {0, *(131072 << i for i in range(8))}
+               for step in rows["doubled"]["history"]), f"{rows['doubled']}")
+    if min(sum(step["grown_bytes"] > 0 for step in rows[name]["history"])
+           for name in ("doubled", "piece")) < 4:
+        return  # a machine too busy to look
+    text = ground.run(ground.tidemark, "report", "--group", "pages", tide).stdout
+    words = " ".join(text.split())
+    expect("each by half of it or more" in words and "asked for by 64.0 KiB" in words, text)
+    details = ground.run(ground.tidemark, "report", "--details", tide).stdout
+    words = " ".join(details.split())
+    expect("mapped 7 of more than 128 KiB" in words and "grew from" in words, details)

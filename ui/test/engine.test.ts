@@ -373,6 +373,8 @@ test("places of pages hold what was mapped", () => {
   for (let i = 0; i < model.sites.count; i++)
     mapped += model.sites.kind[i] === SiteKind.pages ? model.sites.bAlloc[i] : 0;
   assert.equal(sum(({ bytes }) => bytes), mapped);
+  for (const { sites, bytes } of places)
+    assert.equal(sites.reduce((n, site) => n + model.sites.bAlloc[site], 0), bytes);
   assert.ok(localPeaks(model).length > 0);
   assert.equal(group(makeView(model, emptyLook), PEAK, "thread").items[0].frame, NONE);
 });

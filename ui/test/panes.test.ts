@@ -192,6 +192,10 @@ test("who mapped memory beside the heap", () => {
   assert.deepEqual(sums(places, "liveBytes", "bytes", "maps"),
     sums(groups, "live_bytes", "bytes", "allocations"));
   assert.equal(sums(places, "liveBytes")[0], pages.live_bytes);
+  for (const { liveBytes, sites } of places)
+    assert.equal(curve(model, sites, "bytes").live.at(-1), liveBytes, "at the end");
+  for (const { bytes, words } of model.facts.residence.grown)
+    assert.ok(bytes > 0 && /: (from|to) .* (ms|s|µs)/.test(words), words);
 });
 
 test("what threads hand over: rows of several threads, ages within the run, curves", () => {

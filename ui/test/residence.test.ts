@@ -157,7 +157,7 @@ function tableOf(time_ns: number, ...parts: number[]): ResidenceTable {
 
 function residenceOf(...tables: ResidenceTable[]): Residence {
   const choices = [{ key: "rss" as const, words: "", table: 1 }];
-  const told = { none: null, between: "", rss_is_own: true, map_words: [] };
+  const told = { none: null, between: "", rss_is_own: true, map_words: [], grown: [] };
   return { ...told, choices, parts: PARTS, tables };
 }
 

@@ -214,7 +214,7 @@ function makeFacts(model: Model, nThreads: number): void {
     findings: { title: null, list: [], unjudged: null, none: null },
     residence: {
       none: "Nobody looked.", between: "", rss_is_own: true, choices: [], parts: [],
-      map_words: [], tables: [],
+      map_words: [], grown: [], tables: [],
     },
   } satisfies Facts;
 }

@@ -16,7 +16,8 @@ import { nameToShow } from "./columns.ts";
 import { Fact, Th } from "./parts.tsx";
 import { model, session } from "./session.ts";
 import { use } from "./signals.ts";
-import { sentence } from "./words.ts";
+import { Spark } from "./spark.tsx";
+import { sentence, unbroken } from "./words.ts";
 
 export function AboutPane() {
   const of = use(model);
@@ -116,6 +117,7 @@ function OwnPages({ of }: { of: Model }) {
             <Th of="c-live number" term={TERMS.atPeak} />
             <Th of="c-live number" term={TERMS.atEnd} />
             <Th of="c-count number" term={TERMS.mappings} />
+            <Th of="c-spark" term={TERMS.overTime} />
           </tr>
         </thead>
         <tbody>
@@ -131,12 +133,31 @@ function OwnPages({ of }: { of: Model }) {
                 <td class="c-live number">{bytes(place.peakBytes, EXACT)}</td>
                 <td class="c-live number">{bytes(place.liveBytes, EXACT)}</td>
                 <td class="c-count number">{count(place.maps, EXACT)}</td>
+                <td class="c-spark">
+                  <Spark model={of} sites={place.sites} unit="bytes" />
+                </td>
               </tr>
             );
           })}
         </tbody>
       </table>
+      <Grown of={of} />
     </div>
+  );
+}
+
+function Grown({ of }: { of: Model }) {
+  const { grown } = of.facts.residence;
+  if (!grown.length) return null;
+  return (
+    <>
+      <h2>How it grew</h2>
+      <ul class="paths grown">
+        {grown.map(({ words }, i) => (
+          <li key={i}>{unbroken(clean(words))}</li>
+        ))}
+      </ul>
+    </>
   );
 }
 

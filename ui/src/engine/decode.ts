@@ -56,8 +56,9 @@ function checkResidence(residence: unknown): void {
     Array.isArray(one.parts) && one.parts.every(Number.isFinite) &&
     Array.isArray(one.notes) && Array.isArray(one.lists) && one.lists.every(isList) &&
     (one.map === null || isMap(one.map));
-  const lists = ["tables", "parts", "choices", "map_words"];
+  const lists = ["tables", "parts", "choices", "map_words", "grown"];
   if (!isObject(residence) || !lists.every((key) => Array.isArray(residence[key])) ||
+      !areLines(residence.grown) ||
       !(residence.tables as unknown[]).every(isTable))
     fail("its facts do not say where the memory was");
 }

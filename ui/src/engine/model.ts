@@ -247,6 +247,7 @@ export interface Residence {
   rss_is_own: boolean; // the RSS of ticks is without the recorder's part
   choices: { key: "rss" | "peak"; words: string; table: number }[];
   map_words: string[]; // of what is in use, pinned, free
+  grown: { bytes: number; words: string }[]; // how mappings of the program's own grew, by stack
   parts: { key: string; words: string }[]; // the last one is the recorder's
   tables: ResidenceTable[]; // by rising time
 }
