@@ -201,39 +201,53 @@ static const struct tide_suspect *survivor(const struct tide_subject *subject)
   return who;
 }
 
-// Whose blocks alone keep most free memory on their pages.
+// Whose blocks alone keep most free memory: so many pages or, of an allocator that gives back by
+// runs of equal blocks, so many of those.
 static const struct tide_suspect *pinner(const struct tide_subject *subject,
-                                         const struct tide_residence *table, int64_t *ret_pages)
+                                         const struct tide_residence *table, int64_t *ret_n)
 {
-  TIDE_CLEANUP_FREE int64_t *pages = tide_alloc_array(subject->n_suspects + 1, sizeof *pages);
+  TIDE_CLEANUP_FREE int64_t *kept = tide_alloc_array(subject->n_suspects + 1, sizeof *kept);
   const struct tide_suspect *who = NULL;
-  *ret_pages = 0;
+  *ret_n = 0;
   for (size_t i = 0; i < table->n_sites; i++) {
     const struct tide_residence_site *site = &table->sites[i];
     size_t idx = tide_subject_of_stack(subject, site->stack);
     if (site->is_mapped || idx == TIDE_SUSPECT_NONE)
       continue;
-    pages[idx] = tide_added(pages[idx], capped(site->n_pinned));
-    if (pages[idx] <= *ret_pages)
+    kept[idx] = tide_added(kept[idx], capped(table->n_classes ? site->n_sparse : site->n_pinned));
+    if (kept[idx] <= *ret_n)
       continue;
-    *ret_pages = pages[idx];
+    *ret_n = kept[idx];
     who = &subject->suspects[idx];
   }
   return who;
 }
 
+static int64_t sparse_bytes(const struct tide_residence *table)
+{
+  int64_t bytes = 0;
+  for (size_t i = 0; i < table->n_classes; i++)
+    bytes = tide_added(bytes, capped(table->classes[i].sparse));
+  return bytes;
+}
+
 static void tell_fragmented(const struct tide_subject *subject, const struct held *held)
 {
-  int64_t pages = 0;
+  int64_t n = 0;
   const struct tide_suspect *who =
-      held->table ? pinner(subject, held->table, &pages) : survivor(subject);
+      held->table ? pinner(subject, held->table, &n) : survivor(subject);
   struct tide_finding *finding = find_held(subject, held, TIDE_RULE_FRAGMENTED, who, held->bytes);
   if (!held->table && who)
     tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS, who->course.live_blocks[MOMENTS - 1]);
   if (held->table && held->table->pinned)
     tide_finding_tell(finding, TIDE_EVIDENCE_OF_PINNED_BYTES, capped(held->table->pinned));
-  if (pages)
-    tide_finding_tell(finding, TIDE_EVIDENCE_OF_PINNED_PAGES, pages);
+  int64_t sparse = held->table ? sparse_bytes(held->table) : 0;
+  if (sparse)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_SPARSE_BYTES, sparse);
+  if (n)
+    tide_finding_tell(
+        finding,
+        held->table->n_classes ? TIDE_EVIDENCE_OF_SPARSE_RUNS : TIDE_EVIDENCE_OF_PINNED_PAGES, n);
 }
 
 // The end of the heap that all threads use at first: malloc gives back what is more than its

@@ -81,6 +81,7 @@ void tide_residence_done(struct tide_residence *residence)
   free(residence->files);
   free(residence->sites);
   free(residence->map);
+  free(residence->classes);
   *residence = (struct tide_residence){0};
 }
 
@@ -99,6 +100,8 @@ struct tide_residence tide_residence_copy(const struct tide_residence *from)
   to.files = copy_of(from->files, from->n_files, sizeof *from->files);
   to.sites = copy_of(from->sites, from->n_sites, sizeof *from->sites);
   to.map = copy_of(from->map, from->n_map, sizeof *from->map);
+  to.classes = copy_of(from->classes, from->n_classes, sizeof *from->classes);
+  to.cap_classes = to.n_classes;
   to.cap_arenas = to.n_arenas;
   to.cap_files = to.n_files;
   to.cap_sites = to.n_sites;
@@ -111,7 +114,7 @@ struct tide_residence tide_residence_copy(const struct tide_residence *from)
 
 static uint64_t weight(const struct tide_residence_site *site)
 {
-  return site->resident + site->untouched + site->pinned;
+  return site->resident + site->untouched + site->pinned + site->sparse;
 }
 
 static int by_weight(const void *a, const void *b)

@@ -51,6 +51,18 @@ struct tide_residence_site {
   // Of the blocks those of TIDE_RESIDENCE_LARGE bytes and more: pages that nobody touches are in
   // these.
   uint64_t n_large, large_asked, large_resident;
+  uint64_t n_sparse; // runs less than half full that no other site's blocks keep
+  uint64_t sparse;   // bytes of them that are free
+};
+
+// Runs of equal blocks, of one size: jemalloc's slabs, mimalloc's pages. Those without a block in
+// use are not among them. Bytes in memory.
+struct tide_residence_class {
+  uint64_t block_bytes;
+  uint64_t n_runs, n_blocks, n_slots; // blocks in use, and how many there is room for
+  uint64_t resident, free;            // of the runs; free: of that
+  uint64_t quarters[4];               // runs that are full to a quarter, to a half, and so on
+  uint64_t sparse;                    // of the free, in runs that are less than half full
 };
 
 // A stretch of the heap's address space, bucket_bytes of it. Bytes in memory: what is not is in
@@ -98,6 +110,9 @@ struct tide_residence {
   struct tide_residence_bucket *map; // of the heap, by address; where there is nothing is left out
   size_t n_map;                      // TIDE_RESIDENCE_BUCKETS at most, of one that was taken
   uint64_t bucket_bytes;             // 0: there is no map
+  struct tide_residence_class *classes; // by what of their runs is free in those half empty
+  size_t n_classes, cap_classes;
+  uint64_t n_shared_runs, n_unclear_runs; // sparse, kept by several sites; not understood
   uint64_t n_sites_left; // of a shortened table: those that are not in it, and their bytes
   uint64_t left_resident;
 };

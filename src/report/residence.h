@@ -33,7 +33,8 @@ void tide_residence_json_write(struct tide_sink *sink,
 struct tide_residence_place {
   char *words; // owned
   uint64_t n_blocks, asked, resident, untouched, n_pinned, pinned;
-  uint64_t n_large, large_asked, large_resident; // see model/residence_table.h
+  uint64_t n_large, large_asked, large_resident;
+  uint64_t n_sparse, sparse; // see model/residence_table.h
   bool is_mapped;
 };
 struct tide_residence_places {
@@ -42,6 +43,10 @@ struct tide_residence_places {
 };
 void tide_residence_places_make(const struct tide_residence_subject *subject,
                                 struct tide_residence_places *ret_places);
+// Of the whole run so far: large blocks that were looked at right before they were freed or moved.
+// Nothing else is told of these places.
+void tide_residence_places_ended(const struct tide_residence_subject *subject,
+                                 struct tide_residence_places *ret_places);
 void tide_residence_places_done(struct tide_residence_places *places);
 
 // "load, src/index.c:88": the place that a stack is blamed on, or "(no stack)". free().
@@ -78,7 +83,10 @@ enum tide_residence_list_kind {
   TIDE_RESIDENCE_LIST_ROWS, // these add up to the sum
   TIDE_RESIDENCE_LIST_PLACES,
   TIDE_RESIDENCE_LIST_PINS,
+  TIDE_RESIDENCE_LIST_RUNS,
+  TIDE_RESIDENCE_LIST_SPARSE,
   TIDE_RESIDENCE_LIST_LARGE,
+  TIDE_RESIDENCE_LIST_ENDED,
   TIDE_RESIDENCE_LIST_ARENAS,
   TIDE_RESIDENCE_LIST_FILES,
   TIDE_RESIDENCE_LISTS

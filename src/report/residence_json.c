@@ -33,6 +33,8 @@ static void write_heap(struct tide_json *json, const struct tide_residence *resi
   tide_json_put_u64(json, "pinned", residence->pinned);
   tide_json_put_u64(json, "pinned_pages", residence->n_pinned_pages);
   tide_json_put_u64(json, "pinned_pages_of_several", residence->n_shared_pins);
+  tide_json_put_u64(json, "sparse_runs_of_several", residence->n_shared_runs);
+  tide_json_put_u64(json, "unclear_runs", residence->n_unclear_runs);
   tide_json_put_u64(json, "skipped", residence->skipped);
   tide_json_close_object(json);
 }
@@ -63,6 +65,30 @@ static void write_arenas(struct tide_json *json, const struct tide_residence *re
     tide_json_put_u64(json, "trim", arena->trim);
     tide_json_put_u64(json, "top", arena->top);
     tide_json_put_u64(json, "trim_top", arena->trim_top);
+    tide_json_close_object(json);
+  }
+  tide_json_close_array(json);
+}
+
+static void write_runs(struct tide_json *json, const struct tide_residence *residence)
+{
+  tide_json_key(json, "runs");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < residence->n_classes; i++) {
+    const struct tide_residence_class *class = &residence->classes[i];
+    tide_json_open_object(json);
+    tide_json_put_u64(json, "block_bytes", class->block_bytes);
+    tide_json_put_u64(json, "runs", class->n_runs);
+    tide_json_put_u64(json, "blocks", class->n_blocks);
+    tide_json_put_u64(json, "slots", class->n_slots);
+    tide_json_put_u64(json, "resident", class->resident);
+    tide_json_put_u64(json, "free", class->free);
+    tide_json_put_u64(json, "sparse", class->sparse);
+    tide_json_key(json, "quarters");
+    tide_json_open_array(json);
+    for (int k = 0; k < 4; k++)
+      tide_json_u64(json, class->quarters[k]);
+    tide_json_close_array(json);
     tide_json_close_object(json);
   }
   tide_json_close_array(json);
@@ -105,11 +131,35 @@ static void write_places(struct tide_json *json, const struct tide_residence_sub
     tide_json_put_u64(json, "untouched", place->untouched);
     tide_json_put_u64(json, "pinned", place->pinned);
     tide_json_put_u64(json, "pinned_pages", place->n_pinned);
+    if (place->n_sparse) {
+      tide_json_put_u64(json, "sparse_runs", place->n_sparse);
+      tide_json_put_u64(json, "sparse", place->sparse);
+    }
     if (place->n_large) {
       tide_json_put_u64(json, "large_blocks", place->n_large);
       tide_json_put_u64(json, "large_asked", place->large_asked);
       tide_json_put_u64(json, "large_resident", place->large_resident);
     }
+    tide_json_close_object(json);
+  }
+  tide_json_close_array(json);
+  tide_residence_places_done(&places);
+}
+
+// By what was not in memory of them.
+static void write_ended(struct tide_json *json, const struct tide_residence_subject *subject)
+{
+  struct tide_residence_places places;
+  tide_residence_places_ended(subject, &places);
+  tide_json_key(json, "ended");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < places.n && i < subject->n_rows; i++) {
+    const struct tide_residence_place *place = &places.items[i];
+    tide_json_open_object(json);
+    tide_json_put_text(json, "place", place->words);
+    tide_json_put_u64(json, "looked_blocks", place->n_large);
+    tide_json_put_u64(json, "looked_bytes", place->large_asked);
+    tide_json_put_u64(json, "touched_bytes", place->large_resident);
     tide_json_close_object(json);
   }
   tide_json_close_array(json);
@@ -159,8 +209,10 @@ void tide_residence_json_write(struct tide_sink *sink, const struct tide_residen
   if (subject->tried)
     write_tried(&json, subject->tried);
   write_arenas(&json, residence);
+  write_runs(&json, residence);
   write_map(&json, residence);
   write_places(&json, subject);
+  write_ended(&json, subject);
   write_files(&json, subject);
   tide_json_close_object(&json);
   tide_json_done(&json);

@@ -30,12 +30,17 @@ static void add_site(struct tide_residence_place *place, const struct tide_resid
   place->n_large += site->n_large;
   place->large_asked += site->large_asked;
   place->large_resident += site->large_resident;
+  place->n_sparse += site->n_sparse;
+  place->sparse += site->sparse;
 }
 
 static int place_order(const void *a, const void *b)
 {
   const struct tide_residence_place *x = a, *y = b;
-  return x->resident > y->resident ? -1 : x->resident < y->resident;
+  uint64_t x_more = x->large_asked - x->large_resident, y_more = y->large_asked - y->large_resident;
+  if (x->resident != y->resident)
+    return x->resident > y->resident ? -1 : 1;
+  return x_more > y_more ? -1 : x_more < y_more;
 }
 
 // Two places of each name: of blocks, and of mappings.
@@ -50,37 +55,72 @@ static struct tide_residence_place *place_of(struct tide_residence_places *place
   return &places->items[i];
 }
 
+struct gathering {
+  struct tide_view *view;
+  struct tide_frame_names names;
+  struct tide_residence_places places;
+};
+
+static void gather(struct gathering *g, const struct tide_residence_site *site)
+{
+  const struct tide_naming *naming = g->view->naming;
+  const struct tide_named_frame *frame = tide_view_culprit(g->view, site->stack);
+  uint32_t known = tide_frame_names_add(&g->names, frame); // may move the frames
+  struct tide_residence_place *place =
+      place_of(&g->places, g->names.frames[known].name, site->is_mapped);
+  place->is_mapped = site->is_mapped;
+  add_site(place, site);
+  if (!place->words)
+    place->words = place_words(naming, frame);
+}
+
+static void finish_places(struct gathering *g, struct tide_residence_places *ret_places)
+{
+  struct tide_residence_places *places = &g->places;
+  size_t n = 0;
+  tide_frame_names_done(&g->names);
+  for (size_t i = 0; i < places->n; i++)
+    if (places->items[i].words)
+      places->items[n++] = places->items[i];
+  places->n = n;
+  if (n)
+    qsort(places->items, n, sizeof *places->items, place_order);
+  *ret_places = *places;
+}
+
 void tide_residence_places_make(const struct tide_residence_subject *subject,
                                 struct tide_residence_places *ret_places)
 {
   const struct tide_residence *residence = subject->residence;
-  struct tide_residence_places places = {0};
-  struct tide_frame_names names;
-  *ret_places = places;
+  struct gathering g = {.view = subject->view};
+  *ret_places = g.places;
   if (!subject->view)
     return;
-  const struct tide_naming *naming = subject->view->naming;
-  tide_frame_names_init(&names, naming, true);
-  for (size_t i = 0; i < residence->n_sites; i++) {
-    const struct tide_residence_site *site = &residence->sites[i];
-    const struct tide_named_frame *frame = tide_view_culprit(subject->view, site->stack);
-    uint32_t known = tide_frame_names_add(&names, frame); // may move the frames
-    uint32_t name = names.frames[known].name;
-    struct tide_residence_place *place = place_of(&places, name, site->is_mapped);
-    place->is_mapped = site->is_mapped;
-    add_site(place, site);
-    if (!place->words)
-      place->words = place_words(naming, frame);
+  tide_frame_names_init(&g.names, subject->view->naming, true);
+  for (size_t i = 0; i < residence->n_sites; i++)
+    gather(&g, &residence->sites[i]);
+  finish_places(&g, ret_places);
+}
+
+void tide_residence_places_ended(const struct tide_residence_subject *subject,
+                                 struct tide_residence_places *ret_places)
+{
+  struct gathering g = {.view = subject->view};
+  *ret_places = g.places;
+  if (!subject->view)
+    return;
+  const struct tide_profile *profile = subject->view->profile;
+  tide_frame_names_init(&g.names, subject->view->naming, true);
+  for (size_t i = 0; i < profile->n_sites; i++) {
+    const struct tide_counters *did = profile->sites[i].counters;
+    struct tide_residence_site site = {.stack = profile->sites[i].stack,
+                                       .n_large = did->n_looked,
+                                       .large_asked = did->b_looked,
+                                       .large_resident = did->b_touched};
+    if (did->n_looked && did->b_looked >= did->b_touched)
+      gather(&g, &site);
   }
-  tide_frame_names_done(&names);
-  size_t n = 0;
-  for (size_t i = 0; i < places.n; i++)
-    if (places.items[i].words)
-      places.items[n++] = places.items[i];
-  places.n = n;
-  if (n)
-    qsort(places.items, n, sizeof *places.items, place_order);
-  *ret_places = places;
+  finish_places(&g, ret_places);
 }
 
 char *tide_place_of_stack(struct tide_view *view, uint32_t stack)

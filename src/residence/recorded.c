@@ -86,6 +86,18 @@ static int copy_store(struct tide_space *space, const struct tide_recorded *reco
 
 // ---- sites ----
 
+static enum tide_runs_layout layout_of(uint32_t family)
+{
+  return family == TIDE_FAMILY_JEMALLOC   ? TIDE_RUNS_JEMALLOC
+         : family == TIDE_FAMILY_MIMALLOC ? TIDE_RUNS_MIMALLOC
+                                          : TIDE_RUNS_NONE;
+}
+
+static void note_layout(struct tide_recorded *recorded, enum tide_runs_layout layout)
+{
+  recorded->runs = layout > recorded->runs ? layout : recorded->runs;
+}
+
 static void read_owners(const struct tide_store_view *view, struct tide_recorded *recorded)
 {
   struct tide_owner owners[OWNERS];
@@ -100,7 +112,7 @@ static void read_owners(const struct tide_store_view *view, struct tide_recorded
     size_t m = n - first < OWNERS ? n - first : OWNERS;
     tide_store_view_items(view, area, sizeof *owners, first, owners, m);
     for (size_t i = 0; i < m; i++)
-      recorded->is_jemalloc |= owners[i].stack && owners[i].family == TIDE_FAMILY_JEMALLOC;
+      note_layout(recorded, owners[i].stack ? layout_of(owners[i].family) : TIDE_RUNS_NONE);
     for (size_t i = 0; i < m; i++)
       recorded->stack_of_cell[first + i] =
           owners[i].stack < recorded->n_stacks ? owners[i].stack : 0;
@@ -336,7 +348,9 @@ static void read_view(struct tide_recorded *recorded, struct tide_store_view *vi
   recorded->is_there = true;
   recorded->live_map = view->header.live_map;
   recorded->allocator = tide_store_view_text(view, view->header.allocator, 4096);
-  recorded->is_jemalloc = strstr(recorded->allocator, "jemalloc");
+  note_layout(recorded, strstr(recorded->allocator, "jemalloc")   ? TIDE_RUNS_JEMALLOC
+                        : strstr(recorded->allocator, "mimalloc") ? TIDE_RUNS_MIMALLOC
+                                                                  : TIDE_RUNS_NONE);
   read_owners(view, recorded);
   read_own(recorded, view);
   read_mapped(recorded, view);

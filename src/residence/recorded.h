@@ -24,8 +24,12 @@ struct tide_recorded_window {
   size_t in_order; // of the first so many
 };
 
+// How an allocator lays out equal blocks (residence/runs.h).
+enum tide_runs_layout { TIDE_RUNS_NONE, TIDE_RUNS_MIMALLOC, TIDE_RUNS_JEMALLOC };
+
 struct tide_recorded {
-  bool is_there, is_jemalloc; // the allocator, or one of several
+  bool is_there;
+  enum tide_runs_layout runs; // of the allocator, or of one of several
   uint64_t store_lo, store_hi;
   char *allocator;                    // the file of the allocator it hooks; owned, may be NULL
   struct tide_recorded_block *mapped; // by address; their sites are of mappings

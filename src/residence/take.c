@@ -9,6 +9,7 @@
 #include "residence/glibc.h"
 #include "residence/ledger.h"
 #include "residence/recorded.h"
+#include "residence/runs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,41 +26,6 @@ struct taking {
 };
 
 // ---- slabs ----
-//
-// jemalloc gives memory back by slabs: runs of pages with blocks of one class. There are four
-// classes to a doubling, and a slab of one has the least number of pages that its blocks fill, so
-// an address and a size tell where the slab is that keeps a page.
-
-enum { MAX_SMALL_CLASS = 14336 };
-
-static uint64_t class_of(uint64_t size)
-{
-  if (size <= 8)
-    return 8;
-  if (size <= 128)
-    return (size + 15) / 16 * 16;
-  uint64_t step = UINT64_C(1) << (61 - __builtin_clzll(size - 1)); // a quarter of a doubling
-  return (size + step - 1) / step * step;
-}
-
-// The pages that a block keeps.
-static void slab_of(uint64_t block, uint64_t size, uint64_t page, uint64_t *ret_lo,
-                    uint64_t *ret_hi)
-{
-  uint64_t class = class_of(size), bytes = page, lo = block;
-  *ret_lo = block / page * page;
-  *ret_hi = (block + class + page - 1) / page * page;
-  if (class > MAX_SMALL_CLASS)
-    return;
-  while (bytes % class)
-    bytes += page;
-  while (lo % page && block - lo < bytes)
-    lo -= class;
-  if (lo % page == 0) {
-    *ret_lo = lo;
-    *ret_hi = lo + bytes;
-  }
-}
 
 struct slabs {
   struct taking *taking;
@@ -76,11 +42,11 @@ static void pass_slab(struct slabs *slabs, uint64_t lo, uint64_t hi)
 
 static void pass_block(struct slabs *slabs, const struct tide_recorded_block *block)
 {
-  uint64_t lo, hi;
   if (block->hi <= slabs->kept)
     return; // in a slab that was found already
-  slab_of(block->lo, block->hi - block->lo, slabs->taking->space->page_bytes, &lo, &hi);
-  pass_slab(slabs, lo, hi);
+  struct tide_run_at at = tide_run_of(TIDE_RUNS_JEMALLOC, block->lo, block->hi - block->lo,
+                                      slabs->taking->space->page_bytes);
+  pass_slab(slabs, at.lo, at.hi);
 }
 
 // ---- anonymous memory ----
@@ -94,6 +60,7 @@ static bool tell_between_blocks(struct taking *t, uint64_t lo, uint64_t hi)
     return false;
   uint64_t at = lo;
   struct slabs slabs = {t, lo};
+  struct tide_runs runs = {.layout = recorded->runs, .space = t->space, .to = t->table};
   tide_ledger_begin_heap(&t->ledger);
   for (; block && block->lo < hi; block = tide_recorded_next(recorded)) {
     uint64_t from = block->lo > at ? block->lo : at, to = block->hi < hi ? block->hi : hi;
@@ -102,7 +69,9 @@ static bool tell_between_blocks(struct taking *t, uint64_t lo, uint64_t hi)
     t->between += to > from ? to - from : 0;
     at = to > at ? to : at;
     pass_block(&slabs, block);
+    tide_runs_pass(&runs, block);
   }
+  tide_runs_end(&runs);
   pass_slab(&slabs, hi, hi);
   tide_ledger_span(&t->ledger, at, hi, TIDE_RESIDENCE_FREE, TIDE_NO_SITE);
   tide_ledger_end_heap(&t->ledger);
@@ -296,11 +265,20 @@ static int file_order(const void *a, const void *b)
   return x->resident > y->resident ? -1 : x->resident < y->resident;
 }
 
+static int class_order(const void *a, const void *b)
+{
+  const struct tide_residence_class *x = a, *y = b;
+  if (x->sparse != y->sparse)
+    return x->sparse > y->sparse ? -1 : 1;
+  return x->block_bytes > y->block_bytes ? -1 : x->block_bytes < y->block_bytes;
+}
+
 // Libc has a heap in every program; it is the program's if that uses it.
 static void name_heap(struct taking *t)
 {
   if (t->between > t->in_heaps)
-    t->table->heap = t->recorded.is_jemalloc ? TIDE_HEAP_JEMALLOC : TIDE_HEAP_RECORDED;
+    t->table->heap =
+        t->recorded.runs == TIDE_RUNS_JEMALLOC ? TIDE_HEAP_JEMALLOC : TIDE_HEAP_RECORDED;
 }
 
 static void add_up(struct taking *t)
@@ -323,6 +301,8 @@ static void add_up(struct taking *t)
     qsort(table->sites, table->n_sites, sizeof *table->sites, site_order);
   if (table->n_files)
     qsort(table->files, table->n_files, sizeof *table->files, file_order);
+  if (table->n_classes)
+    qsort(table->classes, table->n_classes, sizeof *table->classes, class_order);
 }
 
 static void take_table(struct taking *t)

@@ -28,6 +28,12 @@ enum { IS_BOUNDED = 1, HAS_RECORDER = 2, IS_MAIN = 1, IS_MAPPED = 1 };
     &(row)->n_blocks, &(row)->asked, &(row)->resident, &(row)->untouched, &(row)->n_pinned,        \
         &(row)->pinned, &(row)->n_large, &(row)->large_asked, &(row)->large_resident,              \
   }
+#define CLASS_FIELDS(row)                                                                          \
+  {                                                                                                \
+    &(row)->block_bytes, &(row)->n_runs, &(row)->n_blocks, &(row)->n_slots, &(row)->resident,      \
+        &(row)->free, &(row)->sparse, &(row)->quarters[0], &(row)->quarters[1],                    \
+        &(row)->quarters[2], &(row)->quarters[3],                                                  \
+  }
 #define N_OF(array) (sizeof(array) / sizeof *(array))
 
 static void put_fields(struct tide_buf *out, const uint64_t *const *fields, size_t n)
@@ -48,6 +54,31 @@ static void put_map(struct tide_buf *out, const struct tide_residence *table)
     tide_buf_varint(out, row->free);
     tide_buf_varint(out, row->pinned);
     before = row->at;
+  }
+}
+
+// What runs of equal blocks are, and the sites whose blocks alone keep some.
+static void put_runs(struct tide_buf *out, const struct tide_residence *table)
+{
+  size_t n = 0;
+  tide_buf_varint(out, table->n_classes);
+  for (size_t i = 0; i < table->n_classes; i++) {
+    const struct tide_residence_class *row = &table->classes[i];
+    const uint64_t *columns[] = CLASS_FIELDS(row);
+    put_fields(out, columns, N_OF(columns));
+  }
+  tide_buf_varint(out, table->n_shared_runs);
+  tide_buf_varint(out, table->n_unclear_runs);
+  for (size_t i = 0; i < table->n_sites; i++)
+    n += table->sites[i].n_sparse || table->sites[i].sparse;
+  tide_buf_varint(out, n);
+  for (size_t i = 0; i < table->n_sites; i++) {
+    const struct tide_residence_site *row = &table->sites[i];
+    if (!row->n_sparse && !row->sparse)
+      continue;
+    tide_buf_varint(out, i);
+    tide_buf_varint(out, row->n_sparse);
+    tide_buf_varint(out, row->sparse);
   }
 }
 
@@ -85,6 +116,7 @@ void tide_encode_residence(struct tide_buf *out, const struct tide_residence *ta
     put_fields(out, columns, N_OF(columns));
   }
   put_map(out, table);
+  put_runs(out, table);
 }
 
 // ---- reading ----
@@ -179,6 +211,34 @@ static void get_map(struct tide_cursor *in, struct tide_residence *table,
   }
 }
 
+// Files from before they were told end here.
+static void get_runs(struct tide_cursor *in, struct tide_residence *table,
+                     struct tide_budget *budget)
+{
+  if (in->bad || !tide_cursor_left(in))
+    return;
+  table->n_classes = get_n_rows(in, 11, sizeof *table->classes, budget);
+  table->classes = tide_alloc_array(table->n_classes, sizeof *table->classes);
+  for (size_t i = 0; i < table->n_classes; i++) {
+    struct tide_residence_class *row = &table->classes[i];
+    uint64_t *columns[] = CLASS_FIELDS(row);
+    get_fields(in, columns, N_OF(columns));
+  }
+  table->n_shared_runs = tide_cursor_varint(in);
+  table->n_unclear_runs = tide_cursor_varint(in);
+  size_t n = get_n_rows(in, 3, 0, budget);
+  for (size_t i = 0; i < n && !in->bad; i++) {
+    uint64_t site = tide_cursor_varint(in);
+    uint64_t n_sparse = tide_cursor_varint(in), sparse = tide_cursor_varint(in);
+    if (site >= table->n_sites) {
+      in->bad = true;
+      return;
+    }
+    table->sites[site].n_sparse = n_sparse;
+    table->sites[site].sparse = sparse;
+  }
+}
+
 enum tide_err tide_decode_residence(struct tide_cursor *in, struct tide_image *image,
                                     struct tide_budget *budget, const char **ret_why)
 {
@@ -198,6 +258,7 @@ enum tide_err tide_decode_residence(struct tide_cursor *in, struct tide_image *i
   get_files(in, &table, n_frames, budget);
   get_sites(in, &table, n_frames, budget);
   get_map(in, &table, budget);
+  get_runs(in, &table, budget);
   table.sum = tide_residence_sum(&table);
   bool is_early =
       image->n_residences && image->residences[image->n_residences - 1].time_ns > table.time_ns;

@@ -146,6 +146,11 @@ static char *fragmented_words(struct telling *t)
   if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_PINNED_PAGES))
     tide_buf_printf(&text, ", those of %s alone %s page%s", t->where, COUNT(PINNED_PAGES),
                     PLURAL(PINNED_PAGES));
+  if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_SPARSE_BYTES))
+    tide_buf_printf(&text, "; %s is free in runs of equal blocks less than half full",
+                    BYTES(SPARSE_BYTES));
+  if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_SPARSE_RUNS))
+    tide_buf_printf(&text, ", of which blocks of %s alone keep %s", t->where, COUNT(SPARSE_RUNS));
   if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_BLOCKS))
     tide_buf_printf(&text, "; most blocks that are left, %s, are of %s", COUNT(BLOCKS), t->where);
   char *words = tide_strdup(tide_buf_cstr(&text));

@@ -563,9 +563,19 @@ def decode_residence(p, image):
     for _ in range(n_rows_of(p, 4)):
         at = (at + p.varint()) & MASK64
         buckets.append([at, p.varint(), p.varint(), p.varint()])
+    classes, runs, sparse = [], [0, 0], [[0, 0] for _ in sites]
+    if p.at < len(p.data):  # files from before they were told end here
+        classes = [[p.varint() for _ in range(11)] for _ in range(n_rows_of(p, 11))]
+        runs = [p.varint(), p.varint()]
+        for _ in range(n_rows_of(p, 3)):
+            site = p.varint()
+            if site >= len(sites):
+                raise Stop("a run is kept by a site that there is not")
+            sparse[site] = [p.varint(), p.varint()]
     image["residences"].append(
         {"facts": facts, "rows": rows, "arenas": arenas, "files": files, "sites": sites,
-         "bucket_bytes": bucket_bytes, "map": buckets})
+         "bucket_bytes": bucket_bytes, "map": buckets, "classes": classes, "runs": runs,
+         "sparse": sparse})
 
 
 def n_rows_of(p, least_bytes):

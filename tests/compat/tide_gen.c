@@ -361,6 +361,21 @@ static void gen_allocators(struct gen *g, struct tide_image *image)
                                                    .peak_bytes = any_signed(g)};
 }
 
+static void gen_runs(struct gen *g, struct tide_residence *table)
+{
+  table->n_classes = any_count(g, 3);
+  table->classes = tide_alloc_array(table->n_classes, sizeof *table->classes);
+  for (size_t i = 0; i < table->n_classes; i++)
+    table->classes[i] = (struct tide_residence_class){
+        any(g), any(g), any(g), any(g), any(g), any(g), {any(g), any(g), any(g), any(g)}, any(g)};
+  table->n_shared_runs = any(g);
+  table->n_unclear_runs = any(g);
+  for (size_t i = 0; i < table->n_sites; i += 2) {
+    table->sites[i].n_sparse = any(g);
+    table->sites[i].sparse = any(g);
+  }
+}
+
 static void gen_residence(struct gen *g, struct tide_residence *table, size_t n_frames)
 {
   uint64_t *fields[] = {
@@ -409,6 +424,7 @@ static void gen_residence(struct gen *g, struct tide_residence *table, size_t n_
   table->map = tide_alloc_array(table->n_map, sizeof *table->map);
   for (size_t i = 0; i < table->n_map; i++)
     table->map[i] = (struct tide_residence_bucket){any(g), any(g), any(g), any(g)};
+  gen_runs(g, table);
 }
 
 static void gen_residences(struct gen *g, struct tide_image *image)

@@ -310,6 +310,25 @@ static void put_list(struct tide_buf *out, const uint64_t *numbers, size_t n)
     tide_buf_printf(out, "%s%" PRIu64, i ? ", " : "", numbers[i]);
 }
 
+static void put_runs(struct tide_buf *out, const struct tide_residence *t)
+{
+  tide_buf_text(out, "], \"classes\": [");
+  for (size_t i = 0; i < t->n_classes; i++) {
+    const struct tide_residence_class *c = &t->classes[i];
+    const uint64_t row[] = {c->block_bytes, c->n_runs,      c->n_blocks,   c->n_slots,
+                            c->resident,    c->free,        c->sparse,     c->quarters[0],
+                            c->quarters[1], c->quarters[2], c->quarters[3]};
+    tide_buf_text(out, i ? ", [" : "[");
+    put_list(out, row, sizeof row / sizeof *row);
+    tide_buf_text(out, "]");
+  }
+  tide_buf_printf(out, "], \"runs\": [%" PRIu64 ", %" PRIu64 "], \"sparse\": [", t->n_shared_runs,
+                  t->n_unclear_runs);
+  for (size_t i = 0; i < t->n_sites; i++)
+    tide_buf_printf(out, "%s[%" PRIu64 ", %" PRIu64 "]", i ? ", " : "", t->sites[i].n_sparse,
+                    t->sites[i].sparse);
+}
+
 static void put_residence(struct tide_buf *out, const struct tide_residence *t)
 {
   const uint64_t facts[] = {
@@ -357,6 +376,7 @@ static void put_residence(struct tide_buf *out, const struct tide_residence *t)
     put_list(out, row, sizeof row / sizeof *row);
     tide_buf_text(out, "]");
   }
+  put_runs(out, t);
   tide_buf_text(out, "]}");
 }
 

@@ -609,6 +609,29 @@ def maps_knows_what_of_large_blocks_is_touched(ground):
 
 
 @test
+def maps_knows_what_large_blocks_touched_before_they_went(ground):
+    """Of blocks that no look saw; the recorder has the time to look at some, seldom at none."""
+    prog = ground.build("gone", HEAD + """
+__attribute__((noipa)) static char *room(void) { return malloc(262144); }
+int main(void)
+{
+  char *p[100];
+  for (int i = 0; i < 100; i++) { p[i] = room(); p[i][100] = 1; }
+  for (int i = 99; i >= 0; i--) { free(p[i]); usleep(200); }
+  stand("ready");
+  return 0;
+}""")
+    with Standing(ground, prog) as standing:
+        table, text = standing.table(), standing.text()
+    for row in table["ended"]:
+        n = row["looked_blocks"]
+        expect(row["place"].startswith("room, ") and row["looked_bytes"] == 262144 * n and
+               row["touched_bytes"] == (PAGE - 16) * n, f"{row}")
+        expect(f": {n} block" in text, text)
+        expect("not in memory when they were freed" in text and "asked 256.0 KiB" in text, text)
+
+
+@test
 def maps_refuses_what_it_cannot_see(ground):
     def refused(status, said, *arguments):
         done = ground.run(ground.tidemark, "maps", *arguments)
