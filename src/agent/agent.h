@@ -14,6 +14,8 @@
 // fork child has its parent's places, and takes them over one by one.
 
 extern struct tide_agent_face tide_agent_face;
+// The same by a name that nobody else can give: a field of it is read by one instruction.
+extern struct tide_agent_face tide_agent_face_here __attribute__((visibility("hidden")));
 
 struct tide_agent_seat {
   struct tide_agent_place place;
@@ -63,12 +65,11 @@ TIDE_HOT struct tide_agent_seat *tide_agent_seat_at_hand(void)
 {
   uint64_t tp = (uint64_t)__builtin_thread_pointer();
   struct tide_agent_seat *seat = tide_agent_home_seat(tp);
-  const struct tide_agent_face *face = &tide_agent_face;
   if (TIDE_UNLIKELY(seat->place.thread_pointer != tp))
     return NULL;
-  uint32_t tid = *(const uint32_t *)(tp + (uint64_t)(int64_t)face->tid_offset);
-  return TIDE_LIKELY(!(((tid ^ seat->place.tid) & face->tid_mask) | seat->place.inside)) ? seat
-                                                                                         : NULL;
+  uint32_t tid = *(const uint32_t *)(tp + (uint64_t)(int64_t)tide_agent_face_here.tid_offset);
+  uint32_t mask = tide_agent_face_here.tid_mask;
+  return TIDE_LIKELY(!(((tid ^ seat->place.tid) & mask) | seat->place.inside)) ? seat : NULL;
 }
 
 // The thread is inside of a hook that it has left by a jump. sp: of the caller of the one that it
@@ -78,7 +79,6 @@ bool tide_agent_has_jumped(struct tide_agent_seat *seat, uint64_t sp);
 // Around the outermost hook.
 TIDE_HOT void tide_agent_begin(struct tide_agent_seat *seat, uint64_t sp)
 {
-  __asm__("" : "+r"(sp)); // else a compiler cuts it in memory
   seat->place.mark = (uint32_t)sp;
   seat->place.inside = 1;
   __asm__ volatile("" ::: "memory");
@@ -146,6 +146,8 @@ bool tide_agent_has_thread_pointer(void);
 // (quick.c): with its own arguments, and the hook behind them.
 uint64_t tide_agent_alloc(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
                           const struct tide_agent_hook *hook);
+uint64_t tide_agent_malloc(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+                           const struct tide_agent_hook *hook);
 uint64_t tide_agent_free(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
                          const struct tide_agent_hook *hook);
 

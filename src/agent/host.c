@@ -13,6 +13,7 @@
 
 #define TIDE_SEEN_BY_TRACER __attribute__((visibility("default"), used))
 TIDE_SEEN_BY_TRACER struct tide_agent_face tide_agent_face;
+extern struct tide_agent_face tide_agent_face_here __attribute__((alias("tide_agent_face")));
 TIDE_SEEN_BY_TRACER const char tide_agent_store_name[] = TIDE_AGENT_STORE_NAME;
 
 enum { MAX_ARGUMENTS = 1024 };

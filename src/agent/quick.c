@@ -2,8 +2,8 @@
 //
 // Calls from code of other objects, the usual ones: that code keeps to the calling convention, so
 // these are functions like any other, with what they are called with, and save what compilers save.
-// The entry (arch/enter.c) tells by the caller's address, and hands over the hook as one argument
-// more.
+// The island (attach/island.h) tells by the caller's address, and hands over the hook as one
+// argument more.
 #include "agent/agent.h"
 
 #include "record/record.h"
@@ -25,10 +25,12 @@ static uint64_t call_real(const struct tide_agent_hook *hook, const struct argum
   return ((real_function *)hook->real)(x->a, x->b, x->c, x->d, x->e);
 }
 
+_Static_assert(TIDE_AGENT_TAG_SHIFT + 0 == TIDE_PC_TAG_SHIFT, "as the tracer has it");
+
 // Read anew each time: kept, it would take a register that has to be saved.
 TIDE_HOT uint64_t tag_of(const struct tide_agent_hook *hook)
 {
-  return (uint64_t) * (const volatile uint32_t *)&hook->family << TIDE_PC_TAG_SHIFT;
+  return *(const volatile uint64_t *)&hook->tag;
 }
 
 TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
@@ -86,24 +88,35 @@ TIDE_COLD static uint64_t alloc_slowly(const struct tide_agent_hook *hook,
 
 // Only while the real function runs is the thread inside of it: what is called from here on is the
 // recorder's own code, where a handler that allocates finds the thread at work (record/thread.h).
+#define ALLOCATE(size)                                                                             \
+  struct tide_agent_seat *seat = tide_agent_seat_at_hand();                                        \
+  if (TIDE_UNLIKELY(!seat))                                                                        \
+    return alloc_slowly(hook, &(struct arguments){a, b, c, d, e}, TIDE_CALLER_REGS());             \
+  uint64_t asked = (size);                                                                         \
+  tide_agent_begin(seat, TIDE_AGENT_SP_HERE());                                                    \
+  uint64_t p = ((real_function *)hook->real)(a, b, c, d, e);                                       \
+  tide_agent_end(seat);                                                                            \
+  if (TIDE_UNLIKELY(!p)) {                                                                         \
+    tide_record_failed();                                                                          \
+    return 0;                                                                                      \
+  }                                                                                                \
+  struct tide_thread *t = tide_enter(&seat->seat);                                                 \
+  if (TIDE_UNLIKELY(!t))                                                                           \
+    return p;                                                                                      \
+  return (uint64_t)tide_record_at(t, TIDE_CAPTURE_TAGGED(&t->unwind, tag_of(hook)), (void *)p,     \
+                                  asked)
+
 __attribute__((used)) uint64_t tide_agent_alloc(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                                                 uint64_t e, const struct tide_agent_hook *hook)
 {
-  struct tide_agent_seat *seat = tide_agent_seat_at_hand();
-  if (TIDE_UNLIKELY(!seat))
-    return alloc_slowly(hook, &(struct arguments){a, b, c, d, e}, TIDE_CALLER_REGS());
-  uint64_t size = size_asked(hook, a, b);
-  tide_agent_begin(seat, (uint64_t)__builtin_dwarf_cfa());
-  uint64_t p = ((real_function *)hook->real)(a, b, c, d, e);
-  tide_agent_end(seat);
-  if (TIDE_UNLIKELY(!p)) {
-    tide_record_failed();
-    return 0;
-  }
-  struct tide_thread *t = tide_enter(&seat->seat);
-  return TIDE_LIKELY(t) ? (uint64_t)tide_record_at(t, TIDE_CAPTURE_TAGGED(&t->unwind, tag_of(hook)),
-                                                   (void *)p, size)
-                        : p;
+  ALLOCATE(size_asked(hook, a, b));
+}
+
+// malloc() has its own: it does not ask which of its arguments is the size.
+__attribute__((used)) uint64_t tide_agent_malloc(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                                 uint64_t e, const struct tide_agent_hook *hook)
+{
+  ALLOCATE(a);
 }
 
 void tide_agent_record_free(struct tide_agent_seat *seat, uint64_t p)
@@ -147,7 +160,7 @@ __attribute__((noinline)) static uint64_t free_by_ways(uint64_t a, uint64_t b, u
     tide_free_entered(&seat->seat, t, (void *)a);
   else if (t)
     tide_leave(t);
-  return free_really(seat, hook, a, b, c, (uint64_t)__builtin_dwarf_cfa());
+  return free_really(seat, hook, a, b, c, TIDE_AGENT_SP_HERE());
 }
 
 TIDE_COLD static uint64_t free_and_pay(uint64_t a, uint64_t b, uint64_t c,
@@ -155,7 +168,7 @@ TIDE_COLD static uint64_t free_and_pay(uint64_t a, uint64_t b, uint64_t c,
                                        const struct tide_agent_hook *hook)
 {
   tide_leave_slow(t);
-  return free_really(seat, hook, a, b, c, (uint64_t)__builtin_dwarf_cfa());
+  return free_really(seat, hook, a, b, c, TIDE_AGENT_SP_HERE());
 }
 
 // It begins as tide_free_entered() does: what is usual there calls nobody but the real function.
@@ -171,5 +184,5 @@ __attribute__((used)) uint64_t tide_agent_free(uint64_t a, uint64_t b, uint64_t 
     return free_by_ways(a, b, c, seat, t, hook);
   if (TIDE_UNLIKELY(!tide_leave_quickly(t)))
     return free_and_pay(a, b, c, seat, t, hook);
-  return free_really(seat, hook, a, b, c, (uint64_t)__builtin_dwarf_cfa());
+  return free_really(seat, hook, a, b, c, TIDE_AGENT_SP_HERE());
 }

@@ -20,7 +20,7 @@ enum {
   TIDE_DISPLACED_BYTES = 112, // of code that replaces them, the jump back included
   TIDE_PAD_BYTES = 4,
   TIDE_UNDO_BYTES = 4,
-  TIDE_ENTER_BYTES = 28,
+  TIDE_ENTER_BYTES = 76,
 };
 
 struct tide_displaced {
@@ -39,6 +39,17 @@ struct tide_code {
   const uint8_t *bytes;
   size_t n;
   uint64_t at;
+};
+
+// The way from an island into the agent.
+struct tide_way {
+  uint64_t hook;  // where its struct tide_agent_hook lies in the process
+  uint64_t enter; // keeps all registers
+  // Of functions that have one: where calls by code outside of the function's own object go, which
+  // keeps to the calling convention; 0: all go to `enter`.
+  uint64_t quick;
+  uint64_t own_lo;
+  uint32_t own_bytes; // less than 2 GiB
 };
 
 // What differs from one architecture to the next.
@@ -62,9 +73,9 @@ struct tide_displacer {
   bool (*branches_into)(const struct tide_code *function, size_t pad, size_t n);
   // Are the bytes nothing but what compilers fill gaps between functions with?
   bool (*is_padding)(const struct tide_code *gap);
-  // What an island begins with: hands the address of its hook over to what is at `enter`, which may
-  // be anywhere. TIDE_ENTER_BYTES at most.
-  void (*enter)(uint8_t *code, uint64_t hook, uint64_t enter);
+  // What an island begins with: hands the address of its hook over to what is at the way's end,
+  // which may be anywhere. TIDE_ENTER_BYTES at most.
+  void (*enter)(uint8_t *code, const struct tide_way *way);
   // Where a jump that one of the two below wrote goes; 0: there is none.
   uint64_t (*jumps_to)(const uint8_t *code, uint64_t at);
   // Writes a jump at `at`; false: out of reach.

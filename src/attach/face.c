@@ -136,16 +136,14 @@ struct tide_agent_hook tide_face_hook(const struct tide_plan *plan, const struct
   const struct tide_hookable *entry = &patch->entry;
   bool has_own = entry->family == TIDE_FAMILY_PAGES || entry->role == TIDE_ROLE_FREE;
   struct tide_range own = has_own ? own_code(entry, program) : (struct tide_range){0};
-  bool is_rusts = entry->family == TIDE_FAMILY_RUST; // event.c tells whose block it is
   return (struct tide_agent_hook){
       .real = patch->island + TIDE_ISLAND_REAL_AT,
       .nothrow = nothrow_of(plan, entry),
       .role = entry->role,
       .family = entry->family,
+      .tag = (uint64_t)entry->family << TIDE_AGENT_TAG_SHIFT,
       .own_lo = own.start,
       .own_bytes = own.bytes,
-      .far_lo = entry->loaded->code_hi,
-      .far_bytes = is_rusts ? 0 : entry->loaded->code_lo - entry->loaded->code_hi,
   };
 }
 
@@ -202,8 +200,9 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
     face->hooks[plan->patches[i].index] = tide_face_hook(plan, &plan->patches[i], face->program);
   face->enter = a->hook;
   face->enter_new = a->hook_new;
-  face->enter_alloc = a->hook_alloc;
-  face->enter_free = a->hook_free;
+  face->quick_alloc = a->quick_alloc;
+  face->quick_malloc = a->quick_malloc;
+  face->quick_free = a->quick_free;
   list_objects(a->tracer->outside, face);
   return face->seats;
 }

@@ -30,7 +30,7 @@ void tide_island_write(const struct tide_island *island, uint8_t bytes[TIDE_ISLA
   note.magic = TIDE_ISLAND_MAGIC;
   memset(bytes, 0, TIDE_ISLAND_BYTES);
   memcpy(bytes, displaced->undo, displaced->n_undo);
-  d->enter(bytes + displaced->n_undo, island->hook, island->enter);
+  d->enter(bytes + displaced->n_undo, &island->way);
   memcpy(bytes + TIDE_ISLAND_REAL_AT, d->pad, sizeof d->pad);
   memcpy(bytes + TIDE_ISLAND_CODE_AT, displaced->code, displaced->n_bytes);
   memcpy(bytes + TIDE_ISLAND_NOTE_AT, &note, sizeof note);

@@ -3,16 +3,16 @@
 // The island of a hooked function, as it lies in the process:
 //
 //     0  what undoes the pad, then the way into the agent
-//    32  a landing pad: the agent calls this
-//    36  the displaced instructions, and the way back
-//   152  how to undo it: enough for another tracer, if the one that patched was killed
+//    80  a landing pad: the agent calls this
+//    84  the displaced instructions, and the way back
+//   200  how to undo it: enough for another tracer, if the one that patched was killed
 #pragma once
 #include "attach/displace.h"
 
 enum {
-  TIDE_ISLAND_REAL_AT = 32,
-  TIDE_ISLAND_CODE_AT = 36,
-  TIDE_ISLAND_NOTE_AT = 152,
+  TIDE_ISLAND_REAL_AT = 80,
+  TIDE_ISLAND_CODE_AT = 84,
+  TIDE_ISLAND_NOTE_AT = 200,
   TIDE_ISLAND_BYTES = 256,
 };
 #define TIDE_ISLAND_MAGIC UINT64_C(0x31306b72616d6574) // "temark01"
@@ -27,8 +27,7 @@ struct tide_island_note {
 // What it is made of.
 struct tide_island {
   const struct tide_displaced *displaced;
-  uint64_t hook;                // where its struct tide_agent_hook lies in the process
-  uint64_t enter;               // where the agent is entered
+  struct tide_way way;
   struct tide_island_note note; // its magic is written here
 };
 

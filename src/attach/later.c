@@ -147,19 +147,24 @@ static bool reserve_regions(struct later *l, size_t n_old)
   return true;
 }
 
+// Then what is_later (store/agent_face.h) asks for is asked of each block, in the general way
+// alone.
+static bool counts_on_apart(const struct later *l)
+{
+  return l->face->blocks_are_apart && l->face->apart_at;
+}
+
 static void fill_hooks(struct later *l)
 {
   const struct tide_plan *plan = &l->job.plan;
   struct tide_agent_face *face = l->face;
-  bool counts_on_it = face->blocks_are_apart && face->apart_at;
+  bool counts_on_it = counts_on_apart(l);
   if (!counts_on_it)
     face->blocks_are_apart = 0;
   for (size_t i = 0; i < plan->n_patches; i++) {
     uint32_t k = plan->patches[i].index;
     face->hooks[k] = tide_face_hook(plan, &plan->patches[i], face->program);
     face->hooks[k].is_later = counts_on_it;
-    if (counts_on_it)
-      face->hooks[k].far_bytes = 0; // what is_later asks for is asked in the general way alone
   }
 }
 
@@ -211,9 +216,12 @@ static enum tide_patch_step add_new(struct later *l)
                                .mark = job->left.mark,
                                .cave = tide_attachment_find_cave(job->outside, &job->objects),
                                .hook = l->face->enter,
-                               .hook_new = l->face->enter_new,
-                               .hook_alloc = l->face->enter_alloc,
-                               .hook_free = l->face->enter_free};
+                               .hook_new = l->face->enter_new};
+  if (!counts_on_apart(l)) {
+    job->attachment.quick_alloc = l->face->quick_alloc;
+    job->attachment.quick_malloc = l->face->quick_malloc;
+    job->attachment.quick_free = l->face->quick_free;
+  }
   l->why = "no room is left for more hooks";
   if (!give_numbers(l) || !reserve_regions(l, n_old))
     return TIDE_STEP_FAILED;

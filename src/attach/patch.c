@@ -125,8 +125,9 @@ bool tide_attachment_init(struct tide_attachment *a, const struct tide_plan *pla
   *ret_why = "the agent's file has no entry";
   if (!(a->hook = tide_agent_image_find(agent, "tide_agent_enter")) ||
       !(a->hook_new = tide_agent_image_find(agent, "tide_agent_enter_new")) ||
-      !(a->hook_alloc = tide_agent_image_find(agent, "tide_agent_enter_alloc")) ||
-      !(a->hook_free = tide_agent_image_find(agent, "tide_agent_enter_free")))
+      !(a->quick_alloc = tide_agent_image_find(agent, "tide_agent_enter_alloc")) ||
+      !(a->quick_malloc = tide_agent_image_find(agent, "tide_agent_enter_malloc")) ||
+      !(a->quick_free = tide_agent_image_find(agent, "tide_agent_enter_free")))
     return false;
   make_mark(a);
   reserve_agent(a);
@@ -225,23 +226,43 @@ static uint64_t enter_for(const struct tide_attachment *a, enum tide_role role)
   case TIDE_ROLE_VOW:
   case TIDE_ROLE_CALL:
   case TIDE_ROLE_LOADED: return a->hook_new;
-  case TIDE_ROLE_ALLOC:
-  case TIDE_ROLE_ALLOC_ALIGNED:
-  case TIDE_ROLE_ALLOC_SECOND:
-  case TIDE_ROLE_CALLOC: return a->hook_alloc;
-  case TIDE_ROLE_FREE: return a->hook_free;
   default: return a->hook;
   }
+}
+
+static uint64_t quick_for(const struct tide_attachment *a, enum tide_role role)
+{
+  switch (role) {
+  case TIDE_ROLE_ALLOC:
+  case TIDE_ROLE_ALLOC_ALIGNED: return a->quick_malloc;
+  case TIDE_ROLE_ALLOC_SECOND:
+  case TIDE_ROLE_CALLOC: return a->quick_alloc;
+  case TIDE_ROLE_FREE: return a->quick_free;
+  default: return 0;
+  }
+}
+
+// Whose block Rust's functions give is told by event.c alone.
+static struct tide_way way_of(const struct tide_attachment *a, const struct tide_patch *p)
+{
+  const struct tide_loaded *loaded = p->entry.loaded;
+  uint64_t own_bytes = loaded->code_hi - loaded->code_lo;
+  bool has_quick = p->entry.family != TIDE_FAMILY_RUST && own_bytes <= INT32_MAX;
+  return (struct tide_way){
+      .hook = a->mark.face + offsetof(struct tide_agent_face, hooks) +
+              p->index * sizeof(struct tide_agent_hook),
+      .enter = enter_for(a, p->entry.role),
+      .quick = has_quick ? quick_for(a, p->entry.role) : 0,
+      .own_lo = loaded->code_lo,
+      .own_bytes = (uint32_t)own_bytes,
+  };
 }
 
 static void fill_island(const struct tide_attachment *a, const struct tide_patch *p,
                         uint8_t bytes[TIDE_ISLAND_BYTES])
 {
-  struct tide_island island = {&p->displaced,
-                               a->mark.face + offsetof(struct tide_agent_face, hooks) +
-                                   p->index * sizeof(struct tide_agent_hook),
-                               enter_for(a, p->entry.role),
-                               {.at = p->at, .hole = p->hole, .n = (uint8_t)p->n}};
+  struct tide_island island = {
+      &p->displaced, way_of(a, p), {.at = p->at, .hole = p->hole, .n = (uint8_t)p->n}};
   memcpy(island.note.old, p->old, sizeof p->old);
   memcpy(island.note.hole_old, p->hole_old, sizeof p->hole_old);
   tide_island_write(&island, bytes);

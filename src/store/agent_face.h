@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define TIDE_AGENT_MAGIC UINT64_C(0x746e656761656474) // "tdeagent"
-#define TIDE_AGENT_VERSION 8u
+#define TIDE_AGENT_VERSION 9u
 #define TIDE_AGENT_STORE_NAME "tidemark-agent-store"
 #define TIDE_AGENT_MARK UINT64_C(0x316b72616d656474) // "tdemark1"
 
@@ -41,12 +41,12 @@ struct tide_agent_hook {
   uint64_t nothrow; // of an operator new that throws: the same of one that gives NULL; 0: none
   uint32_t role;    // enum tide_role
   uint32_t family;
+  uint64_t tag;               // the family, where a stack's first address has it
   uint64_t own_lo, own_bytes; // code that is not the program's when it calls this; 0 bytes: none
-  // All code but that of the function's object, from the end of that round to its beginning: it
-  // keeps to the calling convention when it calls this. 0 bytes: none is known to.
-  uint64_t far_lo, far_bytes;
-  uint32_t is_later; // it came when blocks were known to be apart: its own may not be
+  uint32_t is_later;          // it came when blocks were known to be apart: its own may not be
 };
+
+enum { TIDE_AGENT_TAG_SHIFT = 57 };
 
 // Unwind information of an object that has no table of it to search in.
 struct tide_agent_table {
@@ -79,7 +79,7 @@ struct tide_agent_face {
   struct tide_range ranges[TIDE_AGENT_RANGES];
   uint32_t n_tables;
   struct tide_agent_table tables[TIDE_AGENT_TABLES];
-  uint64_t enter, enter_new, enter_alloc, enter_free; // where islands go
+  uint64_t enter, enter_new, quick_alloc, quick_malloc, quick_free; // where islands go
   uint64_t loader_state; // an int of the loader's, 0 when all that it maps is there; 0: nowhere
   uint64_t objects[TIDE_AGENT_OBJECTS]; // what was looked at, a number each; 0: none
   uint64_t seats; // of struct tide_agent_place and more, TIDE_AGENT_SEAT_BYTES each

@@ -18,6 +18,7 @@ typedef uint64_t function(uint64_t size);
 extern function by_address, by_page, by_literal, by_zero, by_bit, by_jump, by_pad, by_signed,
     by_nothing, by_end;
 extern char agent_guarded[], agent_guarded_end[];
+extern const char __executable_start, etext; // the linker's
 // Calls it with registers from `in`, and leaves in `out` what they are afterwards.
 extern void with_registers(function *f, const uint64_t *in, uint64_t *out);
 
@@ -163,11 +164,15 @@ int main(int argc, char **argv)
   for (int i = 0; i < N_CALLS; i++)
     entries[i] = (struct inside_entry){(void *)CALLS[i].f, TIDE_ROLE_ALLOC};
   entries[N_CALLS] = (struct inside_entry){(void *)by_end, TIDE_ROLE_FREE};
-  // Of the first half and of the end every caller keeps to the convention, of the others nobody is
-  // known to.
-  for (int i = 0; i <= N_CALLS; i++)
+  // Of the first half and of the end every caller keeps to the convention; of the others nobody is
+  // known to, or the one there is belongs to the function's own object.
+  for (int i = 0; i <= N_CALLS; i++) {
+    entries[i].has_quick = i < N_CALLS / 2 || i % 2 || i == N_CALLS || CALLS[i].f == by_nothing;
     if (i < N_CALLS / 2 || i == N_CALLS)
-      entries[i].far_bytes = ~UINT64_C(0);
+      continue;
+    entries[i].object_lo = (uint64_t)&__executable_start;
+    entries[i].object_bytes = (uint32_t)(&etext - &__executable_start);
+  }
   const char *why = inside_begin(&(struct inside_options){.agent = argc > 1 ? argv[1] : "",
                                                           .store = "agent.store",
                                                           .allocator = argv[0]},

@@ -215,7 +215,7 @@ static bool write_code(uint64_t at, const uint8_t *bytes, size_t n)
 }
 
 static const char *patch(struct tide_agent_face *face, const struct inside_entry *entry,
-                         uint8_t *bytes, uint64_t enter)
+                         uint8_t *bytes, uint64_t enter, uint64_t quick)
 {
   const struct tide_displacer *d = tide_displacer();
   const char *why = NULL;
@@ -225,30 +225,35 @@ static const char *patch(struct tide_agent_face *face, const struct inside_entry
   uint8_t jump[16];
   if (!d->move(&code, pad, d->jump_bytes, (uint64_t)bytes + TIDE_ISLAND_CODE_AT, &displaced, &why))
     return why;
-  struct tide_island island = {
-      &displaced, (uint64_t)&face->hooks[face->n_hooks], enter, {.at = code.at + pad}};
+  struct tide_way way = {.hook = (uint64_t)&face->hooks[face->n_hooks],
+                         .enter = enter,
+                         .quick = entry->has_quick ? quick : 0,
+                         .own_lo = entry->object_lo,
+                         .own_bytes = entry->object_bytes};
+  struct tide_island island = {&displaced, way, {.at = code.at + pad}};
   tide_island_write(&island, bytes);
   __builtin___clear_cache((char *)bytes, (char *)bytes + TIDE_ISLAND_BYTES);
   face->hooks[face->n_hooks++] =
       (struct tide_agent_hook){.real = (uint64_t)bytes + TIDE_ISLAND_REAL_AT,
                                .role = entry->role,
                                .own_lo = entry->own_lo,
-                               .own_bytes = entry->own_bytes,
-                               .far_lo = entry->far_lo,
-                               .far_bytes = entry->far_bytes};
+                               .own_bytes = entry->own_bytes};
   if (!d->jump(jump, code.at + pad, (uint64_t)bytes))
     return "no free memory is within reach of it";
   return write_code(code.at + pad, jump, d->jump_bytes) ? NULL : "its code cannot be written";
 }
 
 // As attach/patch.c chooses.
-static uint64_t enter_for(const struct image *image, enum tide_role role)
+static uint64_t quick_for(const struct image *image, enum tide_role role)
 {
-  bool allocates = role == TIDE_ROLE_ALLOC || role == TIDE_ROLE_ALLOC_ALIGNED ||
-                   role == TIDE_ROLE_ALLOC_SECOND || role == TIDE_ROLE_CALLOC;
-  return (uint64_t)find(image, allocates                ? "tide_agent_enter_alloc"
-                               : role == TIDE_ROLE_FREE ? "tide_agent_enter_free"
-                                                        : "tide_agent_enter");
+  switch (role) {
+  case TIDE_ROLE_ALLOC:
+  case TIDE_ROLE_ALLOC_ALIGNED: return (uint64_t)find(image, "tide_agent_enter_malloc");
+  case TIDE_ROLE_ALLOC_SECOND:
+  case TIDE_ROLE_CALLOC: return (uint64_t)find(image, "tide_agent_enter_alloc");
+  case TIDE_ROLE_FREE: return (uint64_t)find(image, "tide_agent_enter_free");
+  default: return 0;
+  }
 }
 
 static bool is_new(const struct inside_entry *entries, size_t i)
@@ -280,7 +285,7 @@ const char *inside_begin(const struct inside_options *options, const struct insi
     if (!room && !(room = room_near(entries[i].at, 64 << 10)))
       return "no free memory is within reach";
     why = patch(face, &entries[i], room + (size_t)face->n_hooks * TIDE_ISLAND_BYTES,
-                enter_for(&image, entries[i].role));
+                (uint64_t)find(&image, "tide_agent_enter"), quick_for(&image, entries[i].role));
   }
   return why;
 }

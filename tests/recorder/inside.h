@@ -6,13 +6,17 @@
 #pragma once
 #include "store/codes.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct inside_entry {
   void *at;
   enum tide_role role;
-  uint64_t own_lo, own_bytes, far_lo, far_bytes; // as store/agent_face.h has them
+  uint64_t own_lo, own_bytes; // as store/agent_face.h has them
+  bool has_quick;             // where it has a quick way in, callers elsewhere take it:
+  uint64_t object_lo;
+  uint32_t object_bytes;
 };
 
 struct inside_options {

@@ -55,8 +55,9 @@ __attribute__((constructor)) static void begin(void)
   dladdr(entries[0].at, &info);
   dl_iterate_phdr(find_code, entries[0].at);
   for (size_t i = 0; i < n; i++) {
-    entries[i].far_lo = code_lo + code_bytes;
-    entries[i].far_bytes = -code_bytes;
+    entries[i].has_quick = true;
+    entries[i].object_lo = code_lo;
+    entries[i].object_bytes = (uint32_t)code_bytes;
     if (entries[i].role == TIDE_ROLE_FREE || entries[i].role >= TIDE_ROLE_MAP) {
       entries[i].own_lo = code_lo;
       entries[i].own_bytes = code_bytes;

@@ -11,10 +11,6 @@ _Static_assert(offsetof(struct tide_agent_frame, x18) == 128 &&
                    offsetof(struct tide_agent_frame, fp) == 144 &&
                    sizeof(struct tide_agent_frame) == 160,
                "the order of the stores below");
-_Static_assert(offsetof(struct tide_agent_hook, far_lo) == 40 &&
-                   offsetof(struct tide_agent_hook, far_bytes) == 48,
-               "the numbers below");
-
 #define SAVE                                                                                       \
   "  hint #36\n" /* bti j: islands branch here by an address */                                    \
   "  stp x29, x30, [sp, #-16]!\n"                                                                  \
@@ -61,31 +57,19 @@ __asm__(".text\n"
         "  br x17\n"
         ".size tide_agent_enter_new, . - tide_agent_enter_new\n");
 
-// A caller that is far keeps to the calling convention: on to a function that is called as if by
-// it, with the hook as the sixth argument.
-#define IF_FAR(function)                                                                           \
+// Where islands have told that the caller keeps to the calling convention: on to a function that is
+// called as if by it, with the hook as the sixth argument.
+#define QUICK(name, function)                                                                      \
+  ".globl " #name "\n"                                                                             \
+  ".protected " #name "\n"                                                                         \
+  ".type " #name ", %function\n" #name ":\n"                                                       \
   "  hint #36\n" /* bti j */                                                                       \
-  "  stp x0, x1, [sp, #-16]!\n"                                                                    \
-  "  ldp x0, x1, [x17, #40]\n"                                                                     \
-  "  sub x16, x30, x0\n"                                                                           \
-  "  cmp x16, x1\n"                                                                                \
-  "  ldp x0, x1, [sp], #16\n"                                                                      \
-  "  b.hs tide_agent_enter\n"                                                                      \
-  "  mov x5, x17\n"                                                                                \
-  "  b " #function "\n"
+  "  b " #function "\n"                                                                            \
+  ".size " #name ", . - " #name "\n"
 
-__asm__(".text\n"
-        ".globl tide_agent_enter_alloc\n"
-        ".protected tide_agent_enter_alloc\n"
-        ".type tide_agent_enter_alloc, %function\n"
-        "tide_agent_enter_alloc:\n" IF_FAR(
-            tide_agent_alloc) ".size tide_agent_enter_alloc, . - tide_agent_enter_alloc\n"
-                              ".globl tide_agent_enter_free\n"
-                              ".protected tide_agent_enter_free\n"
-                              ".type tide_agent_enter_free, %function\n"
-                              "tide_agent_enter_free:\n" IF_FAR(
-                                  tide_agent_free) ".size tide_agent_enter_free, . - "
-                                                   "tide_agent_enter_free\n");
+__asm__(".text\n" QUICK(tide_agent_enter_alloc, tide_agent_alloc)
+            QUICK(tide_agent_enter_malloc, tide_agent_malloc)
+                QUICK(tide_agent_enter_free, tide_agent_free));
 
 __asm__(".text\n"
         ".globl tide_agent_call_on\n"

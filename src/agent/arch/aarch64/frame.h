@@ -10,5 +10,8 @@ struct tide_agent_frame {
   uint64_t x18, hook, fp, pc;
 };
 #define TIDE_FRAME_ARGUMENT(frame, n) ((frame)->x[n])
+// For a function's mark (store/agent_face.h): what it calls is below this, and its caller is not.
+// The frame's own address would not do: here that is its lower end.
+#define TIDE_AGENT_SP_HERE() ((uint64_t)__builtin_dwarf_cfa())
 #define TIDE_FRAME_REGS(frame)                                                                     \
   ((struct tide_regs){(frame)->pc, (uint64_t)((frame) + 1), (frame)->fp})

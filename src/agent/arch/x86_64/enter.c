@@ -13,10 +13,6 @@
 _Static_assert(offsetof(struct tide_agent_frame, hook) == 72 &&
                    offsetof(struct tide_agent_frame, pc) == 80,
                "the order of the pushes below");
-_Static_assert(offsetof(struct tide_agent_hook, far_lo) == 40 &&
-                   offsetof(struct tide_agent_hook, far_bytes) == 48,
-               "the numbers below");
-
 #define SAVE                                                                                       \
   "  endbr64\n" /* islands jump here by an address */                                              \
   "  push %rax\n"                                                                                  \
@@ -62,31 +58,19 @@ __asm__(".text\n"
         "  jmp *%rax\n"
         ".size tide_agent_enter_new, . - tide_agent_enter_new\n");
 
-// A caller that is far keeps to the calling convention: on to a function that is called as if by
-// it, with the hook as the sixth argument. rax alone is free before that is known.
-#define IF_FAR(function)                                                                           \
+// Where islands have told that the caller keeps to the calling convention: on to a function that is
+// called as if by it, with the hook as the sixth argument.
+#define QUICK(name, function)                                                                      \
+  ".globl " #name "\n"                                                                             \
+  ".protected " #name "\n"                                                                         \
+  ".type " #name ", @function\n" #name ":\n"                                                       \
   "  endbr64\n"                                                                                    \
-  "  push %rdx\n"                                                                                  \
-  "  mov 8(%rsp), %rdx\n" /* the caller */                                                         \
-  "  sub 40(%rax), %rdx\n"                                                                         \
-  "  cmp 48(%rax), %rdx\n"                                                                         \
-  "  pop %rdx\n"                                                                                   \
-  "  jae tide_agent_enter\n"                                                                       \
-  "  mov %rax, %r9\n"                                                                              \
-  "  jmp " #function "\n"
+  "  jmp " #function "\n"                                                                          \
+  ".size " #name ", . - " #name "\n"
 
-__asm__(".text\n"
-        ".globl tide_agent_enter_alloc\n"
-        ".protected tide_agent_enter_alloc\n"
-        ".type tide_agent_enter_alloc, @function\n"
-        "tide_agent_enter_alloc:\n" IF_FAR(
-            tide_agent_alloc) ".size tide_agent_enter_alloc, . - tide_agent_enter_alloc\n"
-                              ".globl tide_agent_enter_free\n"
-                              ".protected tide_agent_enter_free\n"
-                              ".type tide_agent_enter_free, @function\n"
-                              "tide_agent_enter_free:\n" IF_FAR(
-                                  tide_agent_free) ".size tide_agent_enter_free, . - "
-                                                   "tide_agent_enter_free\n");
+__asm__(".text\n" QUICK(tide_agent_enter_alloc, tide_agent_alloc)
+            QUICK(tide_agent_enter_malloc, tide_agent_malloc)
+                QUICK(tide_agent_enter_free, tide_agent_free));
 
 __asm__(".text\n"
         ".globl tide_agent_call_on\n"

@@ -229,16 +229,41 @@ static size_t landing(const struct tide_code *function)
   return is_bti || signs ? INSN_BYTES : 0;
 }
 
-// The hook in x17, by way of x16.
-static void write_entry(uint8_t *code, uint64_t hook, uint64_t enter)
+#define TWO_WORDS(x) (uint32_t)(x), (uint32_t)((x) >> 32)
+
+// The hook in x17, by way of x16; the quick way has it in x5, too. x16 and x17 are free before it
+// is known who calls.
+static void write_entry(uint8_t *code, const struct tide_way *way)
 {
-  const uint32_t insns[] = {
+  const uint32_t plain[] = {
       0x58000070, // ldr x16, enter
       0x58000091, // ldr x17, hook
       0xd61f0200, // br x16
-      (uint32_t)enter, (uint32_t)(enter >> 32), (uint32_t)hook, (uint32_t)(hook >> 32),
+      TWO_WORDS(way->enter),
+      TWO_WORDS(way->hook),
   };
-  memcpy(code, insns, sizeof insns);
+  const uint32_t asking[] = {
+      0x58000150, // ldr x16, own_lo
+      0xcb1003d0, // sub x16, x30, x16
+      0x18000211, // ldr w17, own_bytes
+      0xeb11021f, // cmp x16, x17
+      0x58000110, // ldr x16, enter
+      0x58000131, // ldr x17, hook
+      0x54000063, // b.lo 1f
+      0xaa1103e5, // mov x5, x17
+      0x58000110, // ldr x16, quick
+      0xd61f0200, // 1: br x16
+      TWO_WORDS(way->own_lo),
+      TWO_WORDS(way->enter),
+      TWO_WORDS(way->hook),
+      TWO_WORDS(way->quick),
+      way->own_bytes,
+  };
+  _Static_assert(sizeof asking <= TIDE_ENTER_BYTES, "no room");
+  if (way->quick)
+    memcpy(code, asking, sizeof asking);
+  else
+    memcpy(code, plain, sizeof plain);
 }
 
 static uint64_t jumps_to(const uint8_t *code, uint64_t at)

@@ -197,14 +197,42 @@ static size_t landing(const struct tide_code *function)
   return has ? sizeof PAD : 0;
 }
 
-// movabs $hook, %rax; jmp *0(%rip)
-static void write_entry(uint8_t *code, uint64_t hook, uint64_t enter)
+// movabs $hook, %rax (or %r9); jmp *0(%rip)
+enum { JUMP_WITH_HOOK_BYTES = 24 };
+static const uint8_t HOOK_IN_RAX[] = {0x48, 0xb8}, HOOK_IN_R9[] = {0x49, 0xb9};
+
+static void jump_with_hook(uint8_t *code, const uint8_t load[2], uint64_t hook, uint64_t to)
 {
-  code[0] = 0x48;
-  code[1] = 0xb8;
+  memcpy(code, load, 2);
   memcpy(code + 2, &hook, sizeof hook);
   memcpy(code + 10, JUMP_BY_NEXT, sizeof JUMP_BY_NEXT);
-  memcpy(code + 16, &enter, sizeof enter);
+  memcpy(code + 16, &to, sizeof to);
+}
+
+// rax alone is free before it is known who calls:
+//    0  mov (%rsp), %rax           the return address
+//    4  sub 67(%rip), %rax         where the function's own object begins
+//   11  cmp $own_bytes, %rax
+//   17  jb 43
+//   19  hook in r9, to the quick way
+//   43  hook in rax, to the other
+//   67  own_lo
+static void write_entry(uint8_t *code, const struct tide_way *way)
+{
+  enum { QUICK = 19, ENTER = QUICK + JUMP_WITH_HOOK_BYTES, LO = ENTER + JUMP_WITH_HOOK_BYTES };
+  static const uint8_t ASKS[QUICK] = {0x48,    0x8b, 0x04, 0x24, 0x48,         0x2b, 0x05,
+                                      LO - 11, 0,    0,    0,    0x48,         0x3d, 0,
+                                      0,       0,    0,    0x72, ENTER - QUICK};
+  if (!way->quick) {
+    jump_with_hook(code, HOOK_IN_RAX, way->hook, way->enter);
+    return;
+  }
+  _Static_assert(LO + sizeof way->own_lo <= TIDE_ENTER_BYTES, "no room");
+  memcpy(code, ASKS, sizeof ASKS);
+  memcpy(code + 13, &way->own_bytes, sizeof way->own_bytes);
+  jump_with_hook(code + QUICK, HOOK_IN_R9, way->hook, way->quick);
+  jump_with_hook(code + ENTER, HOOK_IN_RAX, way->hook, way->enter);
+  memcpy(code + LO, &way->own_lo, sizeof way->own_lo);
 }
 
 static uint64_t jumps_to(const uint8_t *code, uint64_t at)
