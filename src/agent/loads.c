@@ -3,7 +3,7 @@
 // Libraries that are loaded later may bring allocators. The loader calls _dl_debug_state, which is
 // empty, when it has mapped them and before anything of them runs: there the supervisor is told, by
 // a number in the store, and the thread waits for a tracer that hooks what is new (attach/later.c).
-// It waits for a second at the most, for as long as the supervisor's beat goes on; where nobody
+// It waits for a second at the most, for half of one while the supervisor has no beat; where nobody
 // answered the last time it does not wait at all. What was not answered for is told in the report.
 //
 // The loader holds its lock meanwhile: one thread at a time comes here.
@@ -12,7 +12,7 @@
 #include "record/record.h"
 #include "rt/sys.h"
 
-enum { NAP_NS = 250000, MAX_NAPS = 4000, MAX_NAPS_WITHOUT_BEAT = 400 };
+enum { NAP_NS = 250000, MAX_NAPS = 4000, MAX_NAPS_WITHOUT_BEAT = 2000 };
 
 static bool are_mapped(void)
 {
