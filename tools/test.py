@@ -48,6 +48,7 @@ class Session:
         self.is_shown = len(suites) == 1
         self.total = missing_tools()
         self.table = []
+        self.again = []  # (suite, function that runs once more what failed there)
         self.lock = threading.Lock()
         self.built = threading.Event()
         self.is_broken = False
@@ -88,10 +89,12 @@ class Session:
     def finish(self, log, counts):
         log.close()
         row = f"{log.name:9} {log.took()}  {counts if log.name not in ('build', 'crates') else ''}"
+        row += ", some once more at the end" if counts.again else ""
         counts.notes = [f"{log.name}: {note}" for note in counts.notes]
         counts.unsteady = [f"{log.name}: {note}" for note in counts.unsteady]
         with self.lock:
             self.table.append(row.rstrip())
+            self.again += [(log.name, look) for look in counts.again]
             self.total.add(counts)
             print(f"   {row}".rstrip(), flush=True)
             for note in counts.notes:
@@ -113,6 +116,13 @@ class Session:
             for name in self.suites:
                 if name in LAST:
                     pool.submit(self.suite, name)
+        self.look_again()
+
+    def look_again(self):
+        for name, look in self.again:
+            log = Log(f"{name}-again", self.is_shown)
+            self.say(f"== {name}, once more")
+            self.finish(log, look(log))
 
     def close(self):
         print(f"\n{'suite':9} {'took':>8} {'CPU':>9}")

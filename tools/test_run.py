@@ -32,11 +32,12 @@ MESON_FAILED = ("FAIL", "TIMEOUT", "ERROR", "INTERRUPT")
 
 class Counts:
     """How many passed, failed and were skipped, and for each that failed its name and what it
-    said; of those that passed at second look, too."""
+    said; of those that passed at second look, too. What failed and may have such a look is in
+    `again` instead: functions that run it, write to the log they are given, and return counts."""
 
     def __init__(self, passed=0, failed=0, skipped=0):
         self.passed, self.failed, self.skipped = passed, failed, skipped
-        self.notes, self.unsteady = [], []
+        self.notes, self.unsteady, self.again = [], [], []
 
     def add(self, other):
         self.passed += other.passed
@@ -44,6 +45,7 @@ class Counts:
         self.skipped += other.skipped
         self.notes += other.notes
         self.unsteady += other.unsteady
+        self.again += other.again
 
     def note(self, name, said=""):
         """Tells of a failure that is counted already."""
@@ -168,20 +170,21 @@ def runner(log, command, second_look=False, **options):
         return failure(f"{name}: no closing line (status {status})", output)
     counts = Counts(*(int(number or 0) for number in closing[-1]))
     failed = failed_tests(output)
-    if second_look and 0 < len(failed) <= SECOND_LOOKS:
-        failed = look_again(log, command, counts, failed, options)
-    for test in failed:
-        counts.note(*named(test))
     if counts.failed and not failed:
         counts.note(f"{name}: {counts.failed} failed", output)
-    if status != 0 and counts.failed + len(counts.unsteady) == 0:
+    if status != 0 and counts.failed == 0:
         counts.fail(f"{name}: status {status} with no failure counted", output)
+    if second_look and 0 < len(failed) <= SECOND_LOOKS:
+        counts.failed -= sum(test.n_counted for test in failed)
+        counts.again.append(lambda log: look_again(log, command, failed, options))
+    else:
+        for test in failed:
+            counts.note(*named(test))
     return counts
 
 
-def look_again(log, command, counts, tests, options):
-    """Runs tests that failed once more. Returns those that fail again, with both messages; the
-    others are counted as passed."""
+def look_again(log, command, tests, options):
+    """Runs tests that failed once more. Those that fail again are told with both messages."""
     log.write(f"Once more, alone: {', '.join(test.name for test in tests)}\n")
     _, output = run(log, [*command, *(f"--only={test.name}" for test in tests)], **options)
     again = {test.name: test.said for test in failed_tests(output)}
@@ -190,15 +193,16 @@ def look_again(log, command, counts, tests, options):
     if not closing or int(closing[-1][0]) < len(passed):
         # Died, or did not run or skipped some: that has shown nothing.
         again.update({test.name: "(it did not run)" for test in passed})
-        passed = []
-    for test in passed:
-        counts.passed += test.n_counted
-        counts.failed -= test.n_counted
-        counts.unsteady.append(told(*named(test)))
-    failed = [test for test in tests if test.name in again]
-    for test in failed:
-        test.said += f"\nonce more, alone: {again[test.name]}"
-    return failed
+    counts = Counts()
+    for test in tests:
+        if test.name in again:
+            counts.failed += test.n_counted
+            test.said += f"\nonce more, alone: {again[test.name]}"
+            counts.note(*named(test))
+        else:
+            counts.passed += test.n_counted
+            counts.unsteady.append(told(*named(test)))
+    return counts
 
 
 def meson_setup(log, directory, *options, env=None):
@@ -223,17 +227,28 @@ def meson_tests(log, directory, *options, second_look=("TIMEOUT",), env=None):
     if not tests:
         return failure(f"{directory.name}: meson test wrote no report", output)
     counts = Counts()
-    again = [name for name, test in tests.items() if test["result"] in second_look]
-    if 0 < len(again) <= SECOND_LOOKS:
-        log.write(f"Once more, alone: {', '.join(again)}\n")
-        words = [*command, *(name.rpartition(" / ")[2] for name in again)]
-        second, _ = meson_run(log, directory, words, env)
-        for name in again:
-            if second.get(name, {}).get("result") in MESON_PASSED:
-                counts.unsteady += meson_test(directory, tests[name]).notes
-                tests[name] = second[name]
-    for test in tests.values():
-        counts.add(meson_test(directory, test))
+    failed = {name: test for name, test in tests.items() if test["result"] in second_look}
+    if 0 < len(failed) <= SECOND_LOOKS:
+        counts.again.append(lambda log: meson_again(log, directory, command, failed, env))
+    else:
+        failed = {}
+    for name, test in tests.items():
+        if name not in failed:
+            counts.add(meson_test(directory, test))
+    return counts
+
+
+def meson_again(log, directory, command, tests, env):
+    """As `look_again`."""
+    log.write(f"Once more, alone: {', '.join(tests)}\n")
+    words = [*command, *(name.rpartition(" / ")[2] for name in tests)]
+    second, _ = meson_run(log, directory, words, env)
+    counts = Counts()
+    for name, test in tests.items():
+        is_passed = second.get(name, {}).get("result") in MESON_PASSED
+        if is_passed:
+            counts.unsteady += meson_test(directory, test).notes
+        counts.add(meson_test(directory, second[name] if is_passed else test))
     return counts
 
 

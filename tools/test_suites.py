@@ -118,15 +118,25 @@ def sanitized_page(log, tidemark, env):
     """The whole command as it serves and writes the page, and as it reads a process. What a
     sanitizer finds in a process that nobody waits for, as a server in the background is, is in the
     files it leaves."""
-    with tempfile.TemporaryDirectory() as scratch:
-        env = {name: f"{value}:log_path={scratch}/found" for name, value in env.items()}
-        counts = runner(log, [*settled(), PYTHON, "tests/e2e/run.py", "--tidemark", tidemark,
-                              "--filter", r"^command\.(view_|html_|run_view|maps_)"], env=env,
-                        second_look=True)
-        for path in sorted(pathlib.Path(scratch).iterdir()):
-            text = path.read_text(errors="replace")
-            log.write(text)
-            counts.fail(path.name, text)
+    found = LOGS / "asan-found"
+    shutil.rmtree(found, ignore_errors=True)
+    found.mkdir()
+    env = {name: f"{value}:log_path={found}/by" for name, value in env.items()}
+    counts = runner(log, [*settled(), PYTHON, "tests/e2e/run.py", "--tidemark", tidemark,
+                          "--filter", r"^command\.(view_|html_|run_view|maps_)"], env=env,
+                    second_look=True)
+    counts.again = [lambda log, look=look: with_found(log, look(log), found)
+                    for look in counts.again]
+    return with_found(log, counts, found)
+
+
+def with_found(log, counts, found):
+    """The counts with what sanitizers have left in a directory since the last time."""
+    for path in sorted(found.iterdir()):
+        text = path.read_text(errors="replace")
+        log.write(text)
+        counts.fail(path.name, text)
+        path.unlink()
     return counts
 
 

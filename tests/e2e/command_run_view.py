@@ -34,7 +34,13 @@ def children_of(pid):
     """But for those that are the command itself, too: what its ushers come from."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
         return [child for child in children.read().split()
-                if os.readlink(f"/proc/{child}/exe") != os.readlink(f"/proc/{pid}/exe")]
+                if exe_of(child) not in (None, exe_of(pid))]
+
+
+def exe_of(pid):
+    with contextlib.suppress(OSError):  # it has ended
+        return os.readlink(f"/proc/{pid}/exe")
+    return None
 
 
 @test
@@ -285,7 +291,7 @@ int main(void)
 def run_view_and_wait(ground):
     """What the command leaves behind is recorded on and shown; a browser is not waited for."""
     browser = ground.scratch / "browser"
-    browser.write_text("#!/bin/sh\nenv > opened\nexec sleep 60\n")
+    browser.write_text("#!/bin/sh\necho $$ > opening\nmv opening opened\nexec sleep 60\n")
     browser.chmod(0o755)
     ground.env["BROWSER"] = f"{browser} %s"
     child = ground.start("--view", "--wait", "-o", "x.tide", "--", ground.build("daemon", DAEMON))
@@ -295,19 +301,15 @@ def run_view_and_wait(ground):
         expect(any("left behind" in line for line in said), f"{said}")
         page = Page(next(ADDRESS.search(line)[0] for line in said if ADDRESS.search(line)))
         wait_for((ground.scratch / "opened").exists, "the browser")
-        [sleeper] = [int(pid) for pid in filter(str.isdigit, os.listdir("/proc"))
-                     if files_command(pid) == ["sleep", "60"] and
-                     os.readlink(f"/proc/{pid}/cwd") == str(ground.scratch)]
-        expect(len(children_of(child.pid)) == 1, "the browser is our child")
-        images = page.facts()["captures"][0]["images"]
-        daemon = max(images, key=lambda image: image["peak_bytes"])
-        expect(daemon["peak_bytes"] == 50 * 4000, f"{images}")
+        sleeper = int((ground.scratch / "opened").read_text())
+        # Whoever started it may need a moment to end.
+        wait_for(lambda: len(children_of(child.pid)) == 1, "a browser that is not our child")
+        wait_for(lambda: most_held(page) == 50 * 4000, "all that the daemon holds")
         (ground.scratch / "stop").touch()
         status, _, err = finish(child)
         expect(status == 3, f"{status}: {err}")
         with ended(page):
-            images = page.facts()["captures"][0]["images"]
-            expect(max(image["peak_bytes"] for image in images) == 50 * 4000 + 77777, f"{images}")
+            expect(most_held(page) == 50 * 4000 + 77777, f"{page.facts()['captures']}")
     finally:
         (ground.scratch / "stop").touch()
         if sleeper:
@@ -317,10 +319,8 @@ def run_view_and_wait(ground):
         child.communicate()
 
 
-def files_command(pid):
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", encoding="utf8") as words:
-        return words.read().split("\0")[:-1]
-    return []
+def most_held(page):
+    return max(image["peak_bytes"] for image in page.facts()["captures"][0]["images"])
 
 
 @test

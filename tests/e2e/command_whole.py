@@ -269,7 +269,7 @@ def whole_static_starts_static(ground):
     big = ground.build("big", EATER, "-static")
     start = ground.build("start", STARTER, "-static")
     wrapper = ground.build("wrapper", SPAWNER)
-    done = ground.record("-o", "a.tide", *PRELOAD, wrapper, start, big, "40000000", "900")
+    done = ground.record("-o", "a.tide", *PRELOAD, wrapper, start, big, "40000000", "1500")
     found = rows(ground, "a.tide")
     expect(set(found) == {"start", "big"}, f"on the roll: {set(found)}")
     expect(found["big"]["max_rss_bytes"] >= 40000000, f"{found['big']}")
@@ -371,7 +371,7 @@ def whole_user_namespace(ground):
     eat = ground.build("eat", EATER)
     if ground.run(start, eat, "10").status == 77:
         raise record.Skip("no user namespaces here")
-    done = ground.record("-o", "a.tide", start, eat, "30000000", "600")
+    done = ground.record("-o", "a.tide", start, eat, "30000000", "1500")
     expect(done.status == 0, f"status {done.status}: {done.stderr}")
     row = rows(ground, "a.tide")["eat"]
     expect(row["reason"] == "namespace" and row["processes"] == 1, f"{row}")
