@@ -48,7 +48,8 @@ struct tide_arguments {
   const char *threshold;
   const char *duration; // how long to record
   const char *listen, *editor;
-  uint64_t port;                                                // 0: any
+  const char *serve, *token_file; // for profilers: where, and by which token; NULL: not given
+  uint64_t port;                  // 0: any
   const char *function, *file, *module, *ignore, *focus, *hide; // regular expressions
   const char *callers, *callees;                                // likewise
   const char *min_share;                                        // as it was typed

@@ -134,8 +134,9 @@ static enum tide_err attach_and_tell(const struct tide_arguments *arguments,
   struct onlooker onlooker = {.arguments = *arguments, .root_fd = -1};
   struct tide_attach_result result = {0};
   look_into_container(&onlooker, options->pid);
-  enum tide_err err =
-      arguments->view ? tide_live_page_new(&onlooker.arguments, &onlooker.page, diag) : TIDE_ERR_OK;
+  enum tide_err err = arguments->view || arguments->serve
+                          ? tide_live_page_new(&onlooker.arguments, &onlooker.page, diag)
+                          : TIDE_ERR_OK;
   if (!err) {
     options->control = onlooker.page ? tide_live_page_control(onlooker.page) : NULL;
     options->companion = &onlooker;
@@ -161,6 +162,8 @@ static enum tide_err check_attach_arguments(const struct tide_arguments *argumen
   enum tide_err err = parse_pid(arguments, &options->pid, diag);
   if (!err && arguments->no_open && !arguments->view)
     err = tide_fail(diag, TIDE_ERR_USAGE, "--no-open goes with --view");
+  if (!err)
+    err = tide_live_page_check(arguments, diag);
   if (!err && arguments->duration)
     err = tide_time_parse(arguments->duration, &options->for_ns, diag);
   return err;

@@ -90,7 +90,7 @@ static enum tide_err check_run_arguments(const struct tide_arguments *arguments,
                      "--wait is for the processes that --no-follow leaves out");
   if (arguments->no_open && !arguments->view)
     return tide_fail(diag, TIDE_ERR_USAGE, "--no-open goes with --view");
-  return TIDE_ERR_OK;
+  return tide_live_page_check(arguments, diag);
 }
 
 int tide_cmd_run(const struct tide_arguments *arguments)
@@ -110,7 +110,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
     err = TIDE_ERR_NOT_FOUND;
   if (!err)
     err = tide_rules_open(arguments, &rules, &diag);
-  if (!err && arguments->view)
+  if (!err && (arguments->view || arguments->serve))
     err = tide_live_page_new(arguments, &page, &diag);
   if (err) {
     tide_rules_free(rules);

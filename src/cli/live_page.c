@@ -23,7 +23,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_WAIT_S = 20 }; // for an answer that is being made when the run is over
+enum {
+  MAX_WAIT_S = 20,     // for an answer that is being made when the run is over
+  MAX_DRAFT_MS = 5000, // for the recording, by a profiler that asks
+};
 
 struct tide_live_page {
   struct tide_arguments arguments;
@@ -46,6 +49,26 @@ struct tide_live_page {
 // would end the connections there; and where that did not come about, the thread is at work yet.
 static struct tide_live_page *volatile left;
 
+enum tide_err tide_live_page_check(const struct tide_arguments *arguments, struct tide_diag *diag)
+{
+  if (arguments->view && arguments->serve)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "--serve has the page, too, at /tidemark/: leave --view out");
+  if (arguments->token_file && !arguments->serve)
+    return tide_fail(diag, TIDE_ERR_USAGE, "--token-file goes with --serve");
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err begin_serving(struct tide_live_page *page, struct tide_diag *diag)
+{
+  enum tide_err err = tide_showing_init(&page->showing, &page->arguments, diag);
+  if (!err)
+    err = tide_showing_listen(&page->showing, page->wake_fd, diag);
+  if (err)
+    tide_showing_done(&page->showing);
+  return err;
+}
+
 enum tide_err tide_live_page_new(const struct tide_arguments *arguments,
                                  struct tide_live_page **ret_page, struct tide_diag *diag)
 {
@@ -65,10 +88,15 @@ enum tide_err tide_live_page_new(const struct tide_arguments *arguments,
   pthread_cond_init(&page->change, &attributes);
   pthread_condattr_destroy(&attributes);
   pthread_mutex_init(&page->lock, NULL);
-  if (!arguments->no_open && tide_browser_is_here())
+  if (arguments->serve) // where nobody can ask, nothing is started
+    err = begin_serving(page, diag);
+  else if (!arguments->no_open && tide_browser_is_here())
     page->browser_fd = tide_browser_prepare();
-  *ret_page = page;
-  return TIDE_ERR_OK;
+  if (err)
+    tide_live_page_free(page);
+  else
+    *ret_page = page;
+  return err;
 }
 
 void tide_live_page_free(struct tide_live_page *page)
@@ -77,6 +105,8 @@ void tide_live_page_free(struct tide_live_page *page)
     return;
   if (page->browser_fd >= 0)
     tide_browser_open(page->browser_fd, NULL);
+  if (page->arguments.serve)
+    tide_showing_done(&page->showing);
   close(page->wake_fd);
   pthread_mutex_destroy(&page->lock);
   pthread_cond_destroy(&page->change);
@@ -102,14 +132,16 @@ static void complete_draft(struct tide_capture *capture, const char *path)
 // (Linux before 5.9, a filter of system calls), it goes on with everybody's.
 static void take_own_descriptors(const struct tide_live_page *page)
 {
-  const int kept[] = {page->wake_fd, page->browser_fd, tide_control_wake_fd(page->control)};
+  int served_fd = page->showing.server ? tide_server_fd(page->showing.server) : -1;
+  const int kept[] = {page->wake_fd, page->browser_fd, tide_control_wake_fd(page->control),
+                      served_fd};
   int highest = STDERR_FILENO;
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
     highest = kept[i] > highest ? kept[i] : highest;
   if (close_range((unsigned)highest + 1, ~0U, CLOSE_RANGE_UNSHARE))
     return;
   for (int fd = STDERR_FILENO + 1; fd < highest; fd++)
-    if (fd != kept[0] && fd != kept[1] && fd != kept[2])
+    if (fd != kept[0] && fd != kept[1] && fd != kept[2] && fd != kept[3])
       close(fd);
 }
 
@@ -174,13 +206,21 @@ static bool begin_page(struct tide_live_page *page, struct tide_source *source)
   return true;
 }
 
+// A source that gives this draft first.
+static struct tide_source *living_from(const struct tide_live_page *page, struct tide_draft *draft)
+{
+  const struct tide_living_options options = {page->control, page->output_path, page->wake_fd,
+                                              complete_draft};
+  struct tide_source *living = tide_living_new(&options);
+  tide_living_give(living, draft, false);
+  return living;
+}
+
 // Waits for the first draft, and shows it. False: there is none, or no page.
 static bool show_first_draft(struct tide_live_page *page)
 {
   const struct tide_ask ask = {
       .kind = TIDE_ASK_DRAFT, .is_paced = true, .notify_fd = page->wake_fd};
-  const struct tide_living_options options = {page->control, page->output_path, page->wake_fd,
-                                              complete_draft};
   struct tide_answer answer = {0};
   struct tide_asked *asked = NULL;
   if (tide_control_post(page->control, &ask, &asked, NULL))
@@ -188,12 +228,34 @@ static bool show_first_draft(struct tide_live_page *page)
   while (!tide_control_collect(page->control, &asked, 0, &answer))
     await_wake(page);
   if (answer.draft) {
-    struct tide_source *living = tide_living_new(&options);
-    tide_living_give(living, answer.draft, false);
+    struct tide_source *living = living_from(page, answer.draft);
     page->living = begin_page(page, living) ? living : NULL;
   }
   tide_answer_done(&answer);
   return page->living;
+}
+
+// ---- for profilers ----
+
+// Somebody asks, and there is nothing to tell yet: perhaps there is by now.
+static void begin_telling(void *context)
+{
+  struct tide_live_page *page = context;
+  const struct tide_ask ask = {.kind = TIDE_ASK_DRAFT};
+  struct tide_answer answer = {0};
+  struct tide_diag diag;
+  tide_control_ask(page->control, &ask, MAX_DRAFT_MS, &answer);
+  if (answer.draft)
+    (void)!tide_showing_add(&page->showing, living_from(page, answer.draft), &diag);
+  tide_answer_done(&answer);
+}
+
+// From the start of the run to its end.
+static void serve_profilers(struct tide_live_page *page)
+{
+  page->showing.routes.begin = begin_telling;
+  page->showing.routes.begin_context = page;
+  tide_serving_beside(page->showing.server, &page->showing.routes, is_over, page);
 }
 
 // ---- the end of the run ----
@@ -257,12 +319,10 @@ static void leave_in_background(struct tide_live_page *page)
     tide_say("the page is still at %s", tide_server_url(page->showing.server));
 }
 
-static void *show_page(void *context)
+// Until the run is over.
+static void show_run(struct tide_live_page *page)
 {
-  struct tide_live_page *page = context;
   struct tide_diag diag = {0};
-  tide_progress_mute();
-  take_own_descriptors(page);
   enum tide_err err = tide_showing_init(&page->showing, &page->arguments, &diag);
   if (err)
     say_no_page(err, &diag);
@@ -273,6 +333,17 @@ static void *show_page(void *context)
   bool has_failed = err || (page->showing.routes.n_exhibits && !page->living);
   if (!has_failed)
     leave_in_background(page);
+}
+
+static void *show_page(void *context)
+{
+  struct tide_live_page *page = context;
+  tide_progress_mute();
+  take_own_descriptors(page);
+  if (page->arguments.serve)
+    serve_profilers(page);
+  else
+    show_run(page);
   pthread_mutex_lock(&page->lock);
   page->has_left = true;
   pthread_cond_signal(&page->change);
@@ -314,7 +385,8 @@ void tide_live_page_finish(struct tide_live_page *page, const struct tide_run_re
 {
   left = page;
   if (!page->has_thread) {
-    tide_say("no page: there can be no thread for it");
+    tide_say("%s: there can be no thread for it",
+             page->arguments.serve ? "profilers were not answered" : "no page");
     return;
   }
   pthread_mutex_lock(&page->lock);
@@ -324,6 +396,6 @@ void tide_live_page_finish(struct tide_live_page *page, const struct tide_run_re
   pthread_mutex_unlock(&page->lock);
   if (has_left)
     pthread_join(page->thread, NULL);
-  else
+  else if (!page->arguments.serve)
     tide_say("the page is busy, and ends with the run; 'tidemark view' shows it again");
 }

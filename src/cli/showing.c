@@ -68,7 +68,9 @@ static enum tide_err check_editor(const char *template, struct tide_diag *diag)
 
 enum tide_err tide_showing_check(const struct tide_arguments *arguments, struct tide_diag *diag)
 {
-  enum tide_err err = tide_embedded_page_check(tide_embedded_page(), diag);
+  // Profilers need no page.
+  enum tide_err err =
+      arguments->serve ? TIDE_ERR_OK : tide_embedded_page_check(tide_embedded_page(), diag);
   return err ? err : check_editor(editor_of(arguments), diag);
 }
 
@@ -107,9 +109,98 @@ enum tide_err tide_showing_add(struct tide_showing *showing, struct tide_source 
                          diag);
 }
 
+// ---- where to listen ----
+
+enum { PROFILERS_PORT = 6060, PORT_MAX = 65535, TOKEN_FILE_MAX = 4096 };
+
+// "127.0.0.1:6060", "[::1]:6060", ":6060", "6060" or "127.0.0.1". Gives the address; free() it.
+static char *parse_place(const char *text, uint16_t *ret_port)
+{
+  const char *colon = strrchr(text, ':');
+  bool is_number = *text && !text[strspn(text, "0123456789")];
+  bool has_port = colon && (text[0] == '[' ? colon[-1] == ']' : colon == strchr(text, ':'));
+  const char *port = is_number ? text : has_port ? colon + 1 : NULL;
+  unsigned long n = port && strlen(port) < 7 ? strtoul(port, NULL, 10) : 0;
+  if (port && (!*port || port[strspn(port, "0123456789")] || n > PORT_MAX))
+    return NULL;
+  *ret_port = port ? (uint16_t)n : PROFILERS_PORT;
+  size_t n_address = is_number ? 0 : has_port ? (size_t)(colon - text) : strlen(text);
+  if (!n_address)
+    return tide_strdup("127.0.0.1");
+  if (text[0] == '[' && text[n_address - 1] == ']')
+    return tide_strndup(text + 1, n_address - 2);
+  return tide_strndup(text, n_address);
+}
+
+// The first line of a file. free() it.
+static enum tide_err read_token(const char *path, char **ret_token, struct tide_diag *diag)
+{
+  char line[TOKEN_FILE_MAX];
+  FILE *file = fopen(path, "re");
+  bool has_line = file && fgets(line, sizeof line, file);
+  if (file)
+    fclose(file);
+  else
+    return tide_fail_errno(diag, "cannot read the token in %s", path);
+  if (!has_line)
+    return tide_fail(diag, TIDE_ERR_USAGE, "there is no token in %s", path);
+  line[strcspn(line, "\r\n")] = 0;
+  *ret_token = tide_strdup(line);
+  return TIDE_ERR_OK;
+}
+
+static void say_profilers(const struct tide_showing *showing, const char *address)
+{
+  const char *url = tide_server_base_url(showing->server);
+  if (showing->arguments->quiet)
+    return;
+  tide_say("profiles are at %sdebug/pprof/heap , the page at %stidemark/", url, url);
+  if (showing->arguments->token_file)
+    tide_say("whoever is not you on this machine needs the token in %s",
+             showing->arguments->token_file);
+  else
+    tide_say("whoever is not you on this machine needs the token: Authorization: Bearer %s",
+             tide_server_token(showing->server));
+  if (!tide_guard_is_loopback(address))
+    tide_say("it can be reached from other machines, unencrypted");
+}
+
+static enum tide_err listen_for_profilers(struct tide_showing *showing, int wake_fd,
+                                          struct tide_diag *diag)
+{
+  const struct tide_arguments *arguments = showing->arguments;
+  uint16_t port = 0;
+  TIDE_CLEANUP_FREE char *address = parse_place(arguments->serve, &port);
+  TIDE_CLEANUP_FREE char *token = NULL;
+  if (!address)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "\"%s\" is nowhere to serve; 127.0.0.1:6060, [::1]:6060 and 6060 are",
+                     arguments->serve);
+  enum tide_err err =
+      arguments->token_file ? read_token(arguments->token_file, &token, diag) : TIDE_ERR_OK;
+  if (err)
+    return err;
+  const struct tide_server_options options = {
+      .address = address,
+      .port = port,
+      .is_open = true,
+      .token = token,
+      .wake_fd = wake_fd,
+      .answer = tide_routes_answer,
+      .context = &showing->routes,
+  };
+  err = tide_server_new(&options, &showing->server, diag);
+  showing->routes.serves_profilers = true;
+  if (!err)
+    say_profilers(showing, address);
+  return err;
+}
+
 enum tide_err tide_showing_listen(struct tide_showing *showing, int wake_fd, struct tide_diag *diag)
 {
   const struct tide_arguments *arguments = showing->arguments;
+  if (arguments->serve)
+    return listen_for_profilers(showing, wake_fd, diag);
   const struct tide_server_options options = {
       .address = arguments->listen ? arguments->listen : "127.0.0.1",
       .port = (uint16_t)arguments->port,

@@ -38,7 +38,8 @@ void tide_showing_done(struct tide_showing *showing); // all zero is fine
 enum tide_err tide_showing_add(struct tide_showing *showing, struct tide_source *source,
                                struct tide_diag *diag);
 
-// Listens, on the address and port of the arguments. wake_fd: as the server's option.
+// Listens, on the address and port of the arguments. wake_fd: as the server's option. Of --serve,
+// says where.
 enum tide_err tide_showing_listen(struct tide_showing *showing, int wake_fd,
                                   struct tide_diag *diag);
 
@@ -82,7 +83,10 @@ bool tide_browser_open(int fd, const char *url);
 
 struct tide_live_page;
 
-// Before the run, and before any thread.
+// What goes together of what was asked for.
+enum tide_err tide_live_page_check(const struct tide_arguments *arguments, struct tide_diag *diag);
+
+// Before the run, and before any thread. With --serve it listens from now on, to the run's end.
 enum tide_err tide_live_page_new(const struct tide_arguments *arguments,
                                  struct tide_live_page **ret_page, struct tide_diag *diag);
 

@@ -17,6 +17,10 @@ struct tide_export_options {
   const char *file;  // the capture's path, for formats that name their source
   bool no_symbols;   // addresses and build ids, for servers that have the names
   bool measure_said; // the user chose what to measure; otherwise a format takes what suits it
+  // Of a recording that goes on, pprof alone: when it was asked, by the calendar; 0: not so.
+  // Servers tell profiles apart by it, also of a process in which nothing happened meanwhile.
+  uint64_t asked_realtime_ns;
+  bool shows_allocated; // readers of pprof show first what was allocated, not what is held
   // For servers that refuse what is larger; pprof alone. 0: no limit.
   uint64_t max_bytes; // before it is packed
   uint64_t max_stacks;

@@ -77,7 +77,7 @@ struct mapping {
 struct writer {
   struct tide_view *view;
   const struct tide_image *image;
-  bool no_symbols;
+  const struct tide_export_options *options;
   struct tide_gzip *gzip; // NULL: only count
   uint64_t n_bytes;       // so far
   uint64_t n_samples;     // likewise
@@ -217,7 +217,7 @@ static void write_location(struct writer *w, uint32_t id, const struct tide_view
   bool is_cut = first->flags & TIDE_FRAME_CUT;
   uint32_t mapping = is_cut ? 0 : mapping_of(w, first->module);
   struct tide_buf lines = {0};
-  for (size_t i = 0; i < n && !(w->no_symbols && !is_cut); i++) {
+  for (size_t i = 0; i < n && !(w->options->no_symbols && !is_cut); i++) {
     const char *name = is_cut ? "[frames left out]" : frames[i].frame->function;
     if (!name)
       continue;
@@ -413,10 +413,22 @@ static void write_times(struct writer *w, const struct tide_question *inuse)
     at_ns = w->image->start_ns + window->to.seen_ns;
   else if (has_clock && inuse->measure == TIDE_MEASURE_PEAK)
     at_ns = w->image->peak_ns;
-  if (w->view->profile->capture->start_realtime_ns) // not all tools tell the date
+  if (w->options->asked_realtime_ns)
+    emit_u64(w, P_TIME_NANOS, w->options->asked_realtime_ns);
+  else if (w->view->profile->capture->start_realtime_ns) // not all tools tell the date
     emit_u64(w, P_TIME_NANOS, w->view->profile->capture->start_realtime_ns + at_ns);
   if (has_clock && window->from.given)
     emit_u64(w, P_DURATION_NANOS, window->to.seen_ns - window->from.seen_ns);
+}
+
+// What readers show first: the last column, or what was allocated.
+static const char *default_type(const struct writer *w)
+{
+  bool has_allocated = strncmp(w->columns[0].type, "alloc", 5) == 0;
+  size_t i = w->options->shows_allocated && has_allocated ? 0 : w->n_columns - 1;
+  while (strcmp(w->columns[i].unit, "bytes") != 0)
+    i++;
+  return w->columns[i].type;
 }
 
 static void write_head(struct writer *w, const struct tide_question *inuse)
@@ -432,7 +444,7 @@ static void write_head(struct writer *w, const struct tide_question *inuse)
   emit_value_type(w, P_PERIOD_TYPE, "space", "bytes");
   if (w->image->sampled_every_bytes != TIDE_SAMPLED_SOMEHOW)
     emit_u64(w, P_PERIOD, w->image->has_samples ? w->image->sampled_every_bytes : 1);
-  emit_u64(w, P_DEFAULT_SAMPLE_TYPE, string_of(w, w->columns[w->n_columns - 1].type));
+  emit_u64(w, P_DEFAULT_SAMPLE_TYPE, string_of(w, default_type(w)));
   write_times(w, inuse);
   emit_u64(w, P_COMMENT, string_of(w, command));
   emit_u64(w, P_COMMENT, string_of(w, comment));
@@ -530,7 +542,7 @@ enum tide_err tide_pprof_write(struct tide_sink *sink, struct tide_view *view,
                                const struct tide_export_options *options, struct tide_diag *diag)
 {
   const struct tide_image *image = view->profile->image;
-  struct writer w = {.view = view, .image = image, .no_symbols = options->no_symbols};
+  struct writer w = {.view = view, .image = image, .options = options};
   struct tide_question inuse = question_of_inuse(&w, options->measure_said);
   choose_columns(&w, &inuse, options->measure_said);
   if (w.n_columns == 0)

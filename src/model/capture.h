@@ -58,6 +58,10 @@ struct tide_source_kind {
   // cannot be had, once. is_wanted: somebody will look at it; what costs something is done then.
   enum tide_err (*look)(struct tide_source *source, bool is_wanted,
                         struct tide_capture **ret_capture, struct tide_diag *diag);
+  // The same as it is at this moment, waited for, at most so many milliseconds. A failure says why
+  // it is not to be had; what was given before may still be looked at.
+  enum tide_err (*refresh)(struct tide_source *source, uint32_t wait_ms,
+                           struct tide_capture **ret_capture, struct tide_diag *diag);
   // Will there be others? As far as can be seen. shown is the one given last.
   bool (*is_live)(const struct tide_source *source, const struct tide_capture *shown);
   void (*free)(struct tide_source *source);

@@ -94,6 +94,18 @@ bool tide_exhibit_look(struct tide_exhibit *exhibit, bool is_wanted)
   return changed;
 }
 
+enum tide_err tide_exhibit_refresh(struct tide_exhibit *exhibit, uint32_t wait_ms,
+                                   struct tide_diag *diag)
+{
+  struct tide_source *source = exhibit->source;
+  struct tide_capture *capture = NULL;
+  enum tide_err err = source->kind->refresh(source, wait_ms, &capture, diag);
+  if (!err && capture)
+    err = show(exhibit, capture, diag);
+  exhibit->version += !err && capture;
+  return err;
+}
+
 void tide_exhibit_turn_to(struct tide_exhibit *exhibit, struct tide_source *source)
 {
   tide_source_free(exhibit->source);

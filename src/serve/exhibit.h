@@ -44,6 +44,11 @@ void tide_exhibit_close(struct tide_exhibit *exhibit); // all zero is fine
 // Looks whether there is something newer, which somebody wants or not; true: version has risen.
 bool tide_exhibit_look(struct tide_exhibit *exhibit, bool is_wanted);
 
+// Shows what there is at this moment, which is waited for, at most so many milliseconds. Fails when
+// that is not to be had; what was shown before still is, and nothing is noted.
+enum tide_err tide_exhibit_refresh(struct tide_exhibit *exhibit, uint32_t wait_ms,
+                                   struct tide_diag *diag);
+
 // From now on it comes from another source, which is taken over. What is shown stays until the
 // next look.
 void tide_exhibit_turn_to(struct tide_exhibit *exhibit, struct tide_source *source);

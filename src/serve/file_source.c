@@ -95,6 +95,12 @@ static enum tide_err look_at_file(struct tide_source *source, bool is_wanted,
   return err;
 }
 
+static enum tide_err refresh_file(struct tide_source *source, uint32_t wait_ms,
+                                  struct tide_capture **ret_capture, struct tide_diag *diag)
+{
+  return look_at_file(source, true, ret_capture, diag);
+}
+
 static bool is_running(const struct tide_image *image)
 {
   bool may_go_on = image->end_kind == TIDE_END_UNKNOWN || image->end_kind == TIDE_END_DETACHED;
@@ -127,7 +133,7 @@ static void free_file(struct tide_source *source)
 
 struct tide_source *tide_file_source_new(const char *path, const struct tide_file_opener *opener)
 {
-  static const struct tide_source_kind kind = {look_at_file, is_live, free_file};
+  static const struct tide_source_kind kind = {look_at_file, refresh_file, is_live, free_file};
   struct file_source *file = tide_alloc(sizeof *file);
   *file = (struct file_source){.source = {&kind, tide_strdup(path)}, .opener = opener};
   return &file->source;

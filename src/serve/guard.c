@@ -14,7 +14,7 @@
 
 enum { TOKEN_BYTES = TIDE_TOKEN_CHARS / 2, HOST_MAX = 128 };
 
-static enum tide_err draw_secret(char secret[TIDE_TOKEN_CHARS + 1], struct tide_diag *diag)
+static enum tide_err draw_secret(char secret[TIDE_TOKEN_MAX + 1], struct tide_diag *diag)
 {
   uint8_t bytes[TOKEN_BYTES];
   ssize_t n;
@@ -28,9 +28,23 @@ static enum tide_err draw_secret(char secret[TIDE_TOKEN_CHARS + 1], struct tide_
   return TIDE_ERR_OK;
 }
 
+enum tide_err tide_guard_set_token(struct tide_guard *guard, const char *token,
+                                   struct tide_diag *diag)
+{
+  size_t n = strlen(token);
+  if (n < TIDE_TOKEN_MIN || n > TIDE_TOKEN_MAX ||
+      strspn(token, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~") != n)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "a token has %d to %d letters, digits and -._~ in one line; "
+                     "'openssl rand -hex 16' makes one",
+                     TIDE_TOKEN_MIN, TIDE_TOKEN_MAX);
+  memcpy(guard->token, token, n + 1);
+  return TIDE_ERR_OK;
+}
+
 enum tide_err tide_guard_draw(struct tide_guard *guard, struct tide_diag *diag)
 {
-  enum tide_err err = draw_secret(guard->token, diag);
+  enum tide_err err = *guard->token ? TIDE_ERR_OK : draw_secret(guard->token, diag);
   return err ? err : draw_secret(guard->ticket, diag);
 }
 
@@ -94,15 +108,36 @@ bool tide_guard_origin(const char *origin, const char *host)
          strcasecmp(origin + sizeof scheme - 1, host) == 0;
 }
 
-// What follows "/SECRET"; NULL when it is not that.
-static const char *after_secret(const char secret[TIDE_TOKEN_CHARS + 1], const char *url)
+// Is this how a text begins? Takes as long for one that is nearly right as for any other.
+static bool begins_with_secret(const char *text, const char *secret)
 {
-  if (url[0] != '/' || strnlen(url + 1, TIDE_TOKEN_CHARS) < TIDE_TOKEN_CHARS)
-    return NULL;
+  size_t n = strlen(secret);
+  if (!n || strnlen(text, n) < n)
+    return false;
   unsigned differing = 0;
-  for (size_t i = 0; i < TIDE_TOKEN_CHARS; i++)
-    differing |= (unsigned char)url[1 + i] ^ (unsigned char)secret[i];
-  return !differing && secret[0] ? url + 1 + TIDE_TOKEN_CHARS : NULL;
+  for (size_t i = 0; i < n; i++)
+    differing |= (unsigned char)text[i] ^ (unsigned char)secret[i];
+  return !differing;
+}
+
+// What follows "/SECRET"; NULL when it is not that.
+static const char *after_secret(const char *secret, const char *url)
+{
+  return url[0] == '/' && begins_with_secret(url + 1, secret) ? url + 1 + strlen(secret) : NULL;
+}
+
+bool tide_guard_bearer(const struct tide_guard *guard, const char *authorization)
+{
+  static const char scheme[] = "Bearer ";
+  size_t n = sizeof scheme - 1;
+  return authorization && strncasecmp(authorization, scheme, n) == 0 &&
+         strlen(authorization + n) == strlen(guard->token) &&
+         begins_with_secret(authorization + n, guard->token);
+}
+
+bool tide_guard_is_cross_site(const char *fetch_site)
+{
+  return fetch_site && strcmp(fetch_site, "same-origin") != 0 && strcmp(fetch_site, "none") != 0;
 }
 
 const char *tide_guard_path(const struct tide_guard *guard, const char *url)

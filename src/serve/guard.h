@@ -18,16 +18,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TIDE_TOKEN_CHARS = 32 }; // hexadecimal
+enum {
+  TIDE_TOKEN_CHARS = 32, // hexadecimal, of those that are drawn
+  TIDE_TOKEN_MIN = 16,   // of a token that somebody chose
+  TIDE_TOKEN_MAX = 128,
+};
 
 struct tide_guard {
-  char token[TIDE_TOKEN_CHARS + 1];
-  char ticket[TIDE_TOKEN_CHARS + 1];
+  char token[TIDE_TOKEN_MAX + 1];
+  char ticket[TIDE_TOKEN_MAX + 1];
   char address[64]; // listened on, as text without brackets
   uint16_t port;
 };
 
-// Token and ticket, new ones.
+// A token that somebody chose, of letters, digits and -._~ alone: it stands in a path.
+enum tide_err tide_guard_set_token(struct tide_guard *guard, const char *token,
+                                   struct tide_diag *diag);
+
+// Token and ticket, new ones; a token that was set stays.
 enum tide_err tide_guard_draw(struct tide_guard *guard, struct tide_diag *diag);
 
 // Host and Origin as the request has them; NULL: it has none. Origin is for a Host that passed.
@@ -37,6 +45,13 @@ bool tide_guard_origin(const char *origin, const char *host);
 // What of a URL's path follows "/TOKEN": "" or "/…". NULL without the right token; comparing takes
 // as long for a token that is nearly right as for any other.
 const char *tide_guard_path(const struct tide_guard *guard, const char *url);
+
+// Is the token in an Authorization header, as "Bearer TOKEN"? NULL: there is none.
+bool tide_guard_bearer(const struct tide_guard *guard, const char *authorization);
+
+// Did a page of another site make the browser ask? By Sec-Fetch-Site; NULL: no browser, or an old
+// one. It could not read the answer, but whoever needs no token must not be made to work for it.
+bool tide_guard_is_cross_site(const char *fetch_site);
 
 // Is a URL's path "/TICKET"? Whether it is still good is the server's to say.
 bool tide_guard_is_ticket(const struct tide_guard *guard, const char *url);

@@ -16,6 +16,7 @@
 
 struct tide_guest {
   int fd;
+  signed char own;   // tide_guest_is_own(): 1 yes, -1 no, 0 not asked yet
   uint64_t since_ms; // connected; once let in, its latest request
   struct tide_guest *before, *after;
   struct tide_guest_list *list; // NULL: hung up on

@@ -31,6 +31,7 @@ struct tide_request {
   // The value of a parameter in the query; NULL: not there. Valid during the request.
   const char *(*parameter)(void *context, const char *name);
   void *context;
+  const char *posted; // what came with it, ended by a NUL; NULL: it is no POST
 };
 
 struct tide_reply {
@@ -41,6 +42,8 @@ struct tide_reply {
   const char *source;   // of a source file: "newer" than the capture, or "none" to be had
   bool is_refusal;      // nothing was given; ends the connection
   const char *location; // where to go instead; NULL: nowhere. Lives on
+  const char *filename; // what to save it as; NULL: nothing. Lives on
+  bool is_profilers;    // for profilers: a refusal says so as Go's does
   const char *csp; // a Content-Security-Policy; NULL: that of data, which allows nothing. Lives on
   struct tide_body *body; // owned
 };

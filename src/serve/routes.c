@@ -9,6 +9,7 @@
 #include "page/page_data.h"
 #include "page/page_sources.h"
 #include "report/profile_json.h"
+#include "serve/profilers.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OK = 200, BAD_REQUEST = 400, NOT_FOUND = 404 };
+enum {
+  OK = 200,
+  FOUND = 302,
+  BAD_REQUEST = 400,
+  NOT_FOUND = 404,
+  NOT_ALLOWED = 405,
+  UNAVAILABLE = 503
+};
 
 void tide_routes_init(struct tide_routes *routes, const struct tide_embedded_page *page)
 {
@@ -215,20 +223,50 @@ static const char *after_prefix(const char *path, const char *prefix)
   return strncmp(path, prefix, n) == 0 ? path + n : NULL;
 }
 
-void tide_routes_answer(void *context, const struct tide_request *request, struct tide_reply *reply)
+static void answer_view(struct tide_routes *routes, const char *path,
+                        const struct tide_request *request, struct tide_reply *reply)
 {
-  struct tide_routes *routes = context;
   const char *number = NULL;
-  if (strcmp(request->path, "/") == 0)
+  if (request->posted)
+    tide_reply_text(reply, NOT_ALLOWED, "only GET and HEAD are served here");
+  else if (!routes->n_exhibits)
+    tide_reply_text(reply, UNAVAILABLE,
+                    "nothing is recorded yet; if this stays so, see what tidemark said when it "
+                    "started");
+  else if (strcmp(path, "/") == 0)
     answer_page(routes, reply);
-  else if (strcmp(request->path, "/facts") == 0)
+  else if (strcmp(path, "/facts") == 0)
     answer_facts(routes, reply);
-  else if ((number = after_prefix(request->path, "/data/")))
+  else if ((number = after_prefix(path, "/data/")))
     answer_data(routes, number, request, reply);
-  else if ((number = after_prefix(request->path, "/source/")))
+  else if ((number = after_prefix(path, "/source/")))
     answer_source(routes, number, request, reply);
   else
     tide_reply_text(reply, NOT_FOUND, "there is no such thing here");
+}
+
+// Relative: the path may begin with a token.
+static void lead_to_page(struct tide_reply *reply)
+{
+  tide_reply_text(reply, FOUND, "the page is at tidemark/");
+  reply->location = "tidemark/";
+}
+
+void tide_routes_answer(void *context, const struct tide_request *request, struct tide_reply *reply)
+{
+  struct tide_routes *routes = context;
+  if (!routes->n_exhibits && routes->begin)
+    routes->begin(routes->begin_context);
+  struct tide_exhibit *exhibit = routes->n_exhibits ? &routes->exhibits[0] : NULL;
+  const char *path = after_prefix(request->path, "/tidemark");
+  if (!routes->serves_profilers)
+    answer_view(routes, request->path, request, reply);
+  else if (strcmp(request->path, "/") == 0 || (path && !*path))
+    lead_to_page(reply);
+  else if (path && *path == '/')
+    answer_view(routes, path, request, reply);
+  else if (!tide_profilers_answer(exhibit, request, reply))
+    tide_reply_text(reply, NOT_FOUND, "there is no such thing here: see debug/pprof/");
 }
 
 bool tide_routes_is_live(const struct tide_routes *routes)

@@ -6,6 +6,8 @@
 //   /data/N?process=I               the page's data of image I of capture N; without I, of the one
 //                                   that is shown first
 //   /source/N?process=I&text=T      the source file that text T of that data names
+// Where profilers and monitors are served, too, these are below /tidemark, and theirs (profilers.h)
+// beside it.
 // A path is compared with these, never looked up in a file system; of files only those are read
 // that frames of the capture name, and of those only the ones that are text.
 #pragma once
@@ -18,6 +20,11 @@ enum { TIDE_ROUTES_MAX_CAPTURES = 2 };
 struct tide_routes {
   struct tide_exhibit exhibits[TIDE_ROUTES_MAX_CAPTURES];
   size_t n_exhibits;
+  bool serves_profilers;
+  // Called for a request when there is no capture yet: adds one, if there is one by now. May be
+  // NULL.
+  void (*begin)(void *context);
+  void *begin_context;
   const char *editor;      // template of a link that opens an editor: %f file, %l line; NULL: none
   struct tide_body *page;  // packed
   char *policy;            // the page's

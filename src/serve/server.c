@@ -34,25 +34,31 @@ enum {
   MAX_SILENT_S = 45,   // longer than a page waits between two questions
   MAX_HEAD_BYTES = 32 << 10,
   MAX_URL_CHARS = 2048,
+  MAX_POSTED = 1 << 20, // of a list of addresses, 19 characters each
   BACKLOG = 1024,
 };
 
 // Of data: a browser that is led to show it as a page runs and loads nothing.
 static const char data_csp[] = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
-// What is kept with a request: how its address looked, or that its head was read.
-static char too_long, malformed, seen;
+// What is kept with a request.
+struct pending {
+  bool is_too_long, is_malformed; // its address
+  bool is_seen;                   // its head was read
+  struct tide_buf posted;
+};
 
 struct tide_server {
   struct tide_server_options options;
   struct tide_guard guard;
   struct MHD_Daemon *daemon;
-  int listen_fd;
+  int listen_fd;                    // until the daemon has it
+  int served_fd;                    // the same, the daemon's
   fd_set readable, writable, other; // as the last wait left them
   struct tide_guests guests;
   uint64_t n_asked;
   bool ticket_used;
-  char *url, *ticket_url, *page_path;
+  char *url, *base_url, *ticket_url, *page_path;
 };
 
 // ---- listening ----
@@ -163,6 +169,14 @@ static void put_headers(struct MHD_Response *response, const struct tide_reply *
     put_header(response, "Tidemark-Source", reply->source);
   if (reply->is_refusal)
     put_header(response, "Connection", "close");
+  if (reply->is_profilers && reply->status >= MHD_HTTP_BAD_REQUEST)
+    put_header(response, "X-Go-Pprof", "1");
+  if (reply->filename) {
+    TIDE_CLEANUP_FREE char *how = tide_sprintf("attachment; filename=\"%s\"", reply->filename);
+    put_header(response, "Content-Disposition", how);
+  }
+  if (reply->status == MHD_HTTP_UNAUTHORIZED)
+    put_header(response, "WWW-Authenticate", "Bearer");
   if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED)
     put_header(response, "Allow", "GET, HEAD");
 }
@@ -196,24 +210,100 @@ static enum MHD_Result send_reply(struct MHD_Connection *connection, struct tide
   return result;
 }
 
+static struct tide_guest *guest_of(struct MHD_Connection *connection)
+{
+  const union MHD_ConnectionInfo *info =
+      tide_http.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return info ? info->socket_context : NULL;
+}
+
+static int fd_of(struct MHD_Connection *connection)
+{
+  const union MHD_ConnectionInfo *info =
+      tide_http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
+
+// Asked once for each connection.
+static bool is_own(struct MHD_Connection *connection)
+{
+  struct tide_guest *guest = guest_of(connection);
+  if (!guest)
+    return tide_guest_is_own(fd_of(connection));
+  if (!guest->own)
+    guest->own = tide_guest_is_own(fd_of(connection)) ? 1 : -1;
+  return guest->own > 0;
+}
+
+// What follows the token, or all of the path where that comes otherwise. NULL: nobody brings it.
+static const char *path_by_token(const struct tide_server *server,
+                                 struct MHD_Connection *connection, const char *url)
+{
+  const char *path = tide_guard_path(&server->guard, url);
+  bool may_bear = server->options.is_open && !path;
+  return may_bear && tide_guard_bearer(&server->guard, header(connection, "Authorization")) ? url
+                                                                                            : path;
+}
+
+// What is asked for. NULL: the request has no right to anything.
+static const char *path_of(const struct tide_server *server, struct MHD_Connection *connection,
+                           const char *url)
+{
+  const char *path = path_by_token(server, connection, url);
+  if (path || !server->options.is_open)
+    return path;
+  bool is_led = tide_guard_is_cross_site(header(connection, "Sec-Fetch-Site"));
+  return !is_led && is_own(connection) ? url : NULL;
+}
+
+static void refuse_stranger(const struct tide_server *server, struct tide_reply *reply)
+{
+  if (!server->options.is_open) {
+    tide_reply_text(reply, MHD_HTTP_NOT_FOUND,
+                    "nothing is here: open the whole address that tidemark printed");
+    return;
+  }
+  tide_reply_text(reply, MHD_HTTP_UNAUTHORIZED,
+                  "this is for the user who runs tidemark, on the same machine; others bring the "
+                  "token, as Authorization: Bearer TOKEN or as /TOKEN before the path");
+  reply->is_profilers = true;
+}
+
+static bool is_served(const struct tide_server *server, const char *method)
+{
+  return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 ||
+         (server->options.is_open && strcmp(method, "POST") == 0);
+}
+
+// Monitors know a machine by its name. One that could make a browser ask by another site's name
+// would not have the token.
+static bool is_called_otherwise(const struct tide_server *server, struct MHD_Connection *connection,
+                                const char *url)
+{
+  return server->options.is_open && path_by_token(server, connection, url);
+}
+
 // True: the request may be answered; otherwise the reply says why not.
 static bool let_in(const struct tide_server *server, struct MHD_Connection *connection,
-                   const char *url, const char *method, const char *mark, struct tide_reply *reply)
+                   const char *url, const char *method, const struct pending *pending,
+                   struct tide_reply *reply)
 {
-  if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+  if (!is_served(server, method))
     tide_reply_text(reply, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are served");
-  else if (mark == &malformed)
+  else if (pending->is_malformed)
     tide_reply_text(reply, MHD_HTTP_BAD_REQUEST, "that is no address");
-  else if (mark == &too_long)
+  else if (pending->is_too_long)
     tide_reply_text(reply, MHD_HTTP_URI_TOO_LONG, "that address is too long");
-  else if (!tide_guard_host(&server->guard, header(connection, "Host")))
+  else if (pending->posted.n > MAX_POSTED)
+    tide_reply_text(reply, MHD_HTTP_CONTENT_TOO_LARGE, "at most %d bytes at once", MAX_POSTED);
+  else if (!tide_guard_host(&server->guard, header(connection, "Host")) &&
+           !is_called_otherwise(server, connection, url))
     tide_reply_text(reply, MHD_HTTP_FORBIDDEN,
                     "this server answers to its address only: open the one tidemark printed");
   else if (!tide_guard_origin(header(connection, "Origin"), header(connection, "Host")))
     tide_reply_text(reply, MHD_HTTP_FORBIDDEN, "this server does not answer other sites");
-  else if (!tide_guard_path(&server->guard, url) && !tide_guard_is_ticket(&server->guard, url))
-    tide_reply_text(reply, MHD_HTTP_NOT_FOUND,
-                    "nothing is here: open the whole address that tidemark printed");
+  else if (!path_of(server, connection, url) && !tide_guard_is_ticket(&server->guard, url))
+    refuse_stranger(server, reply);
   reply->is_refusal = reply->status;
   return !reply->status;
 }
@@ -236,22 +326,26 @@ static void unpack_for(struct MHD_Connection *connection, struct tide_reply *rep
 // The address as it was sent. What MHD hands on is unescaped, and would end at a NUL in it.
 static void *look_at_address(void *context, const char *uri, struct MHD_Connection *connection)
 {
-  if (strlen(uri) > MAX_URL_CHARS)
-    return &too_long;
-  return strstr(uri, "%00") ? &malformed : NULL;
+  struct pending *pending = tide_alloc(sizeof *pending);
+  pending->is_too_long = strlen(uri) > MAX_URL_CHARS;
+  pending->is_malformed = strstr(uri, "%00");
+  return pending;
+}
+
+static void forget_request(void *context, struct MHD_Connection *connection, void **request_context,
+                           enum MHD_RequestTerminationCode how)
+{
+  struct pending *pending = *request_context;
+  if (pending)
+    tide_buf_done(&pending->posted);
+  free(pending);
+  *request_context = NULL;
 }
 
 static void send_on(const struct tide_server *server, struct tide_reply *reply)
 {
   tide_reply_text(reply, MHD_HTTP_FOUND, "the page is at %s", server->page_path);
   reply->location = server->page_path; // without host and port, which may be forwarded ones
-}
-
-static int fd_of(struct MHD_Connection *connection)
-{
-  const union MHD_ConnectionInfo *info =
-      tide_http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-  return info ? info->connect_fd : -1;
 }
 
 // To GET, once. What opens addresses may look at one by HEAD before it does.
@@ -262,7 +356,7 @@ static void take_ticket(struct tide_server *server, struct MHD_Connection *conne
     tide_reply_text(reply, MHD_HTTP_GONE,
                     "this address opened the page once and does not any more; the one that "
                     "tidemark printed does");
-  else if (!tide_guest_is_own(fd_of(connection)))
+  else if (!is_own(connection))
     tide_reply_text(reply, MHD_HTTP_FORBIDDEN,
                     "this address is for a browser of the user who runs tidemark, on the same "
                     "machine; the one that tidemark printed is for others, too");
@@ -276,18 +370,20 @@ static void take_ticket(struct tide_server *server, struct MHD_Connection *conne
 
 static void welcome(struct tide_server *server, struct MHD_Connection *connection)
 {
-  const union MHD_ConnectionInfo *info =
-      tide_http.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-  if (info && info->socket_context)
-    tide_guests_let_in(&server->guests, info->socket_context);
+  struct tide_guest *guest = guest_of(connection);
+  if (guest)
+    tide_guests_let_in(&server->guests, guest);
   server->n_asked++;
 }
 
 static void answer_request(struct tide_server *server, struct MHD_Connection *connection,
-                           const char *url, const char *method, struct tide_reply *reply)
+                           const char *url, const char *method, struct pending *pending,
+                           struct tide_reply *reply)
 {
-  const char *path = tide_guard_path(&server->guard, url);
-  const struct tide_request request = {path, parameter, connection};
+  const char *path = path_of(server, connection, url);
+  bool is_post = strcmp(method, "POST") == 0;
+  const struct tide_request request = {path, parameter, connection,
+                                       is_post ? tide_buf_cstr(&pending->posted) : NULL};
   if (!path)
     take_ticket(server, connection, method, reply);
   else if (!*path) // what is relative on the page is relative to the slash after the token
@@ -299,20 +395,27 @@ static void answer_request(struct tide_server *server, struct MHD_Connection *co
   unpack_for(connection, reply);
 }
 
+// Comes once when the head was read, once for each piece of what was posted, and once at the end.
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_n, void **request_context)
 {
   struct tide_server *server = context;
   struct tide_reply reply = {0};
-  const char *mark = *request_context;
-  bool first = !mark;
-  *request_context = &seen;
-  bool fine = let_in(server, connection, url, method, mark, &reply);
+  struct pending *pending = *request_context;
+  bool first = !pending->is_seen;
+  pending->is_seen = true;
+  if (*upload_n) {
+    size_t room = pending->posted.n > MAX_POSTED ? 0 : MAX_POSTED + 1 - pending->posted.n;
+    tide_buf_append(&pending->posted, upload, *upload_n < room ? *upload_n : room);
+    *upload_n = 0;
+    return MHD_YES;
+  }
+  bool fine = let_in(server, connection, url, method, pending, &reply);
   if (fine && first)
     return MHD_YES; // once more when the whole head is read
   if (fine)
-    answer_request(server, connection, url, method, &reply);
+    answer_request(server, connection, url, method, pending, &reply);
   enum MHD_Result result = send_reply(connection, &reply);
   tide_reply_done(&reply);
   return result;
@@ -343,9 +446,11 @@ static enum tide_err start_daemon(struct tide_server *server, struct tide_diag *
       MHD_OPTION_CONNECTION_LIMIT, (unsigned)MAX_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
       (unsigned)MAX_SILENT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MAX_HEAD_BYTES,
       MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, look_at_address, NULL,
-      MHD_OPTION_NOTIFY_CONNECTION, meet_client, server, MHD_OPTION_END);
+      MHD_OPTION_NOTIFY_CONNECTION, meet_client, server, MHD_OPTION_NOTIFY_COMPLETED,
+      forget_request, NULL, MHD_OPTION_END);
   if (!server->daemon)
     return tide_fail(diag, TIDE_ERR_SYSTEM, "cannot start the server");
+  server->served_fd = server->listen_fd;
   server->listen_fd = -1; // the daemon's from now on
   return TIDE_ERR_OK;
 }
@@ -368,9 +473,11 @@ enum tide_err tide_server_new(const struct tide_server_options *options,
 {
   struct tide_server *server = tide_alloc(sizeof *server);
   server->options = *options;
-  server->listen_fd = -1;
+  server->listen_fd = server->served_fd = -1;
   server->guests.patience_ms = options->patience_ms ? options->patience_ms : PATIENCE_MS;
   enum tide_err err = tide_http_load(diag);
+  if (!err && options->token)
+    err = tide_guard_set_token(&server->guard, options->token, diag);
   if (!err)
     err = tide_guard_draw(&server->guard, diag);
   if (!err)
@@ -382,6 +489,7 @@ enum tide_err tide_server_new(const struct tide_server_options *options,
     return err;
   }
   server->url = make_url(&server->guard, server->guard.token, "/");
+  server->base_url = make_url(&server->guard, "", "");
   server->page_path = tide_sprintf("/%s/", server->guard.token);
   server->ticket_url = make_url(&server->guard, server->guard.ticket, "");
   *ret_server = server;
@@ -397,6 +505,7 @@ void tide_server_free(struct tide_server *server)
   if (server->listen_fd >= 0)
     close(server->listen_fd);
   free(server->url);
+  free(server->base_url);
   free(server->ticket_url);
   free(server->page_path);
   free(server);
@@ -405,6 +514,21 @@ void tide_server_free(struct tide_server *server)
 const char *tide_server_url(const struct tide_server *server)
 {
   return server->url;
+}
+
+const char *tide_server_base_url(const struct tide_server *server)
+{
+  return server->base_url;
+}
+
+const char *tide_server_token(const struct tide_server *server)
+{
+  return server->guard.token;
+}
+
+int tide_server_fd(const struct tide_server *server)
+{
+  return server->served_fd;
 }
 
 uint16_t tide_server_port(const struct tide_server *server)

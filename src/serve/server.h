@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HTTP on one address of this machine, for one page. Everything here happens on the caller's
-// thread, when it calls tide_server_turn(): an answer may take its time and use what is not made
-// for threads. Only GET and HEAD are served, nothing is read from files here, and every answer
-// tells the browser to run and load nothing that the page's own policy does not name.
+// HTTP on one address of this machine, for one page, or for profilers and monitors, too. Everything
+// here happens on the caller's thread, when it calls tide_server_turn(): an answer may take its
+// time and use what is not made for threads. Only GET and HEAD are served, and POST to profilers'
+// lists of addresses; nothing is read from files here, and every answer tells the browser to run
+// and load nothing that the page's own policy does not name.
 #pragma once
 #include "serve/guard.h"
 #include "serve/reply.h"
@@ -18,7 +19,11 @@ struct tide_server_options {
   const char *address;  // as inet_pton() reads it
   uint16_t port;        // 0: any that is free
   uint32_t patience_ms; // with whoever connects but is not let in; 0: as it should be
-  int wake_fd;          // an eventfd by which another thread ends a wait; 0: none. Not owned
+  // For profilers and monitors: the token may also come as "Authorization: Bearer", and processes
+  // of this user (or of root) on this machine need none.
+  bool is_open;
+  const char *token; // to use; NULL: a new one. With is_open alone
+  int wake_fd;       // an eventfd by which another thread ends a wait; 0: none. Not owned
   tide_server_answer *answer;
   void *context;
 };
@@ -32,6 +37,13 @@ void tide_server_free(struct tide_server *server); // ends all connections; NULL
 
 // The address of the page, with the token. Lives as long as the server.
 const char *tide_server_url(const struct tide_server *server);
+
+// The same without the token, for whoever needs none, and the token. Live as long as the server.
+const char *tide_server_base_url(const struct tide_server *server);
+const char *tide_server_token(const struct tide_server *server);
+
+// What a thread with descriptors of its own must keep; -1: none.
+int tide_server_fd(const struct tide_server *server);
 
 uint16_t tide_server_port(const struct tide_server *server);
 

@@ -67,6 +67,26 @@ static enum tide_err look_at_recording(struct tide_source *source, bool is_wante
   return err;
 }
 
+// Not paced: whoever asks wants to know it now. What is asked for meanwhile comes later, by itself.
+static enum tide_err refresh_recording(struct tide_source *source, uint32_t wait_ms,
+                                       struct tide_capture **ret_capture, struct tide_diag *diag)
+{
+  struct living *living = (struct living *)source;
+  const struct tide_ask wish = {.kind = TIDE_ASK_DRAFT};
+  struct tide_answer answer = {0};
+  *ret_capture = NULL;
+  if (living->given || living->is_ended)
+    return look_at_recording(source, false, ret_capture, diag);
+  tide_control_ask(living->options.control, &wish, wait_ms, &answer);
+  enum tide_err err = answer.err;
+  if (answer.draft)
+    err = read_draft(living, answer.draft, ret_capture, diag);
+  else if (err && diag)
+    *diag = answer.diag;
+  tide_answer_done(&answer);
+  return err;
+}
+
 static bool is_live(const struct tide_source *source, const struct tide_capture *shown)
 {
   (void)shown;
@@ -84,7 +104,8 @@ static void free_living(struct tide_source *source)
 
 struct tide_source *tide_living_new(const struct tide_living_options *options)
 {
-  static const struct tide_source_kind kind = {look_at_recording, is_live, free_living};
+  static const struct tide_source_kind kind = {look_at_recording, refresh_recording, is_live,
+                                               free_living};
   struct living *living = tide_alloc(sizeof *living);
   *living = (struct living){.source = {&kind, tide_strdup(options->name)}, .options = *options};
   return &living->source;

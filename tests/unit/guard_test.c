@@ -37,7 +37,7 @@ static void tokens(void **state)
 static void paths(void **state)
 {
   struct tide_guard guard = guard_at("127.0.0.1");
-  char url[128];
+  char url[TIDE_TOKEN_MAX + 32];
   snprintf(url, sizeof url, "/%s/data/0", guard.token);
   assert_string_equal(tide_guard_path(&guard, url), "/data/0");
   snprintf(url, sizeof url, "/%s", guard.token);
@@ -155,6 +155,57 @@ static void origins(void **state)
     assert_false(tide_guard_origin(wrong[i], "127.0.0.1:4711"));
 }
 
+static void chosen_tokens(void **state)
+{
+  static const char *const wrong[] = {"",
+                                      "short",
+                                      "has a space in it, and more",
+                                      "0123456789abcde",
+                                      "0123456789abcdef/",
+                                      "0123456789abcd\xc3\xa9"};
+  struct tide_guard guard = {0};
+  struct tide_diag diag = {0};
+  for (size_t i = 0; i < N(wrong); i++)
+    assert_int_equal(tide_guard_set_token(&guard, wrong[i], &diag), TIDE_ERR_USAGE);
+  assert_int_equal(tide_guard_set_token(&guard, "0123456789-._~AZ", &diag), TIDE_ERR_OK);
+  assert_int_equal(tide_guard_draw(&guard, &diag), TIDE_ERR_OK);
+  assert_string_equal(guard.token, "0123456789-._~AZ");
+  assert_string_equal(tide_guard_path(&guard, "/0123456789-._~AZ/metrics"), "/metrics");
+  char longest[TIDE_TOKEN_MAX + 2];
+  memset(longest, 'x', sizeof longest - 1);
+  longest[sizeof longest - 1] = 0;
+  assert_int_equal(tide_guard_set_token(&guard, longest, &diag), TIDE_ERR_USAGE);
+  assert_int_equal(tide_guard_set_token(&guard, longest + 1, &diag), TIDE_ERR_OK);
+}
+
+static void bearers(void **state)
+{
+  struct tide_guard guard = {0}, none = {0};
+  struct tide_diag diag = {0};
+  assert_int_equal(tide_guard_set_token(&guard, "0123456789abcdef", &diag), TIDE_ERR_OK);
+  assert_true(tide_guard_bearer(&guard, "Bearer 0123456789abcdef"));
+  assert_true(tide_guard_bearer(&guard, "bearer 0123456789abcdef"));
+  static const char *const wrong[] = {
+      "",
+      "Bearer",
+      "Bearer ",
+      "Bearer 0123456789abcdeg",
+      "Bearer 0123456789abcde",
+      "Bearer 0123456789abcdefg",
+      "Basic 0123456789abcdef",
+      "0123456789abcdef",
+  };
+  for (size_t i = 0; i < N(wrong); i++)
+    assert_false(tide_guard_bearer(&guard, wrong[i]));
+  assert_false(tide_guard_bearer(&guard, NULL));
+  assert_false(tide_guard_bearer(&none, "Bearer "));
+  assert_false(tide_guard_is_cross_site(NULL));
+  assert_false(tide_guard_is_cross_site("none"));
+  assert_false(tide_guard_is_cross_site("same-origin"));
+  assert_true(tide_guard_is_cross_site("cross-site"));
+  assert_true(tide_guard_is_cross_site("same-site"));
+}
+
 static void loopback(void **state)
 {
   assert_true(tide_guard_is_loopback("127.0.0.1"));
@@ -171,7 +222,8 @@ UNIT_TESTS(guard_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tokens),  cmocka_unit_test(paths),    cmocka_unit_test(hosts),
-      cmocka_unit_test(origins), cmocka_unit_test(loopback),
+      cmocka_unit_test(origins), cmocka_unit_test(loopback), cmocka_unit_test(chosen_tokens),
+      cmocka_unit_test(bearers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
