@@ -418,6 +418,7 @@ static void add_unrecorded(const struct run *run, const struct tide_watch_end *e
   image->max_rss_bytes = end->max_rss_bytes;
   image->max_rss_live_bytes = -1;
   image->cpu_ns = end->cpu_ns;
+  free(capture->images); // of none
   capture->images = image;
   capture->n_images = 1;
   capture->duration_ns = image->end_ns;

@@ -207,7 +207,7 @@ def serve_dialects(ground):
 
 @test
 def serve_real_tools(ground):
-    """What people have: go tool pprof by either dialect, google-pprof with names from the server."""
+    """What people have: go tool pprof by either dialect, google-pprof with names from here."""
     with serving(ground) as service:
         url = f"http://{service.host}:{service.port}"
         env = dict(ground.env, PPROF_TMPDIR=str(ground.scratch), HOME=str(ground.scratch))
