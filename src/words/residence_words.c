@@ -198,7 +198,7 @@ static void say_settings(struct tide_buf *text, const struct tide_residence *res
   if (unused > least)
     tide_buf_printf(text,
                     "; an allocator that gives back unused pages by itself (jemalloc, mimalloc) "
-                    "would keep about %s less: they hold no block in use",
+                    "would keep up to %s less: pages that hold no block in use",
                     bytes(n, unused, style));
 }
 

@@ -290,6 +290,22 @@ def explain_of_a_process_says_what_settings_give_back(ground):
 
 
 @test
+def maps_says_what_another_allocator_would_not_keep(ground):
+    """Up to the pages without a block in use: jemalloc, told to keep none, comes near that."""
+    program = built(ground, SOURCES / "held.c")
+    with Living(ground, program, "arenas", LD_PRELOAD="libjemalloc.so.2",
+                MALLOC_CONF="dirty_decay_ms:0,muzzy_decay_ms:0,narenas:8") as other, \
+         Living(ground, program, "arenas") as living:
+        truth = living.resident - other.resident
+        text = ground.run(ground.tidemark, "maps", "--units", "bytes", living.child.pid).stdout
+    words = " ".join(text.split())
+    told = re.search(r"\(jemalloc, mimalloc\) would keep up to ([\d,]+) B less", words)
+    expect(told, text)
+    estimate = int(told[1].replace(",", ""))
+    expect(estimate * 85 // 100 <= truth <= estimate, f"{estimate} told, {truth} in truth")
+
+
+@test
 def explain_of_a_capture_says_what_settings_give_back(ground):
     program = built(ground, SOURCES / "held.c")
     for mode, setting in SETTINGS.items():

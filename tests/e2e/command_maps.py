@@ -401,7 +401,7 @@ def maps_walks_all_arenas(ground):
         expect(sum(a["trim"] for a in table["arenas"]) == table["heap"]["trim"], "arenas, not all")
         text = " ".join(standing.text().split())
         expect("(MALLOC_ARENA_MAX=1) would keep about" in text and
-               "unused pages by itself (jemalloc, mimalloc) would keep about" in text, text)
+               "unused pages by itself (jemalloc, mimalloc) would keep up to" in text, text)
         trims_as_told(standing, table)
 
 
