@@ -122,10 +122,9 @@ def sanitized_page(log, tidemark, env):
     shutil.rmtree(found, ignore_errors=True)
     found.mkdir()
     env = {name: f"{value}:log_path={found}/by" for name, value in env.items()}
+    names = r"^command\.(view_|html_|run_view|serve_(?!attached)|maps_)"
     counts = runner(log, [*settled(), PYTHON, "tests/e2e/run.py", "--tidemark", tidemark,
-                          "--filter",
-                          r"^command\.(view_|html_|run_view|serve_(?!attached)|maps_)"],
-                    env=env, second_look=True)
+                          "--filter", names], env=env, second_look=True)
     counts.again = [lambda log, look=look: with_found(log, look(log), found)
                     for look in counts.again]
     return with_found(log, counts, found)

@@ -255,6 +255,13 @@ static void serve_profilers(struct tide_live_page *page)
 {
   page->showing.routes.begin = begin_telling;
   page->showing.routes.begin_context = page;
+  struct tide_diag diag = {0};
+  enum tide_err err = tide_server_start(page->showing.server, &diag);
+  if (err) {
+    TIDE_CLEANUP_FREE char *why = tide_cli_failure_words(err, &diag);
+    tide_say("profilers are not answered: %s", why);
+    return;
+  }
   tide_serving_beside(page->showing.server, &page->showing.routes, is_over, page);
 }
 

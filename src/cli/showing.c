@@ -208,7 +208,8 @@ enum tide_err tide_showing_listen(struct tide_showing *showing, int wake_fd, str
       .answer = tide_routes_answer,
       .context = &showing->routes,
   };
-  return tide_server_new(&options, &showing->server, diag);
+  enum tide_err err = tide_server_new(&options, &showing->server, diag);
+  return err ? err : tide_server_start(showing->server, diag);
 }
 
 void tide_showing_say_way(const struct tide_showing *showing)

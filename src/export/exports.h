@@ -7,6 +7,8 @@
 #include "base/sink.h"
 #include "view/view.h"
 
+struct tide_pprof_base;
+
 // What a limit took out: told by the writer, for whoever wants to say it.
 struct tide_export_left_out {
   uint64_t n_stacks; // gathered as "[other]"; 0: none
@@ -20,6 +22,8 @@ struct tide_export_options {
   // Of a recording that goes on, pprof alone: when it was asked, by the calendar; 0: not so.
   // Servers tell profiles apart by it, also of a process in which nothing happened meanwhile.
   uint64_t asked_realtime_ns;
+  const struct tide_pprof_base *base; // all is the difference to this, of so long ago; NULL: none
+  uint64_t since_ns;
   bool shows_allocated; // readers of pprof show first what was allocated, not what is held
   // For servers that refuse what is larger; pprof alone. 0: no limit.
   uint64_t max_bytes; // before it is packed

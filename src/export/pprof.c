@@ -31,6 +31,7 @@
 #include "base/lookup.h"
 #include "base/sink.h"
 #include "base/utf8.h"
+#include "export/pprof_base.h"
 #include "report/export_words.h"
 #include "words/completeness_text.h"
 #include "words/image_text.h"
@@ -344,6 +345,8 @@ static void add_column(struct writer *w, const char *type, const char *unit,
   const struct tide_profile *profile = w->view->profile;
   int64_t *values = tide_alloc_array(profile->n_sites, sizeof *values);
   tide_profile_weigh(profile, question, values);
+  if (w->options->base)
+    tide_pprof_base_subtract(w->options->base, profile, question, values);
   w->columns[w->n_columns++] = (struct column){type, unit, values};
 }
 
@@ -417,7 +420,9 @@ static void write_times(struct writer *w, const struct tide_question *inuse)
     emit_u64(w, P_TIME_NANOS, w->options->asked_realtime_ns);
   else if (w->view->profile->capture->start_realtime_ns) // not all tools tell the date
     emit_u64(w, P_TIME_NANOS, w->view->profile->capture->start_realtime_ns + at_ns);
-  if (has_clock && window->from.given)
+  if (w->options->base)
+    emit_u64(w, P_DURATION_NANOS, w->options->since_ns);
+  else if (has_clock && window->from.given)
     emit_u64(w, P_DURATION_NANOS, window->to.seen_ns - window->from.seen_ns);
 }
 

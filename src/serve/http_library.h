@@ -16,9 +16,11 @@
   X(get_timeout)                                                                                   \
   X(lookup_connection_value)                                                                       \
   X(queue_response)                                                                                \
+  X(resume_connection)                                                                             \
   X(run_from_select)                                                                               \
   X(start_daemon)                                                                                  \
-  X(stop_daemon)
+  X(stop_daemon)                                                                                   \
+  X(suspend_connection)
 
 #define TIDE_HTTP_MEMBER(name) __typeof__(MHD_##name) *name;
 struct tide_http {

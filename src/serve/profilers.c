@@ -6,12 +6,14 @@
 
 #include "base/alloc.h"
 #include "export/exports.h"
+#include "export/pprof_base.h"
 #include "merge/merge.h"
 #include "model/image_sums.h"
 #include "profile/completeness.h"
 #include "profile/profile.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,6 +26,7 @@ enum {
   FAILED = 500,
   UNAVAILABLE = 503,
   REFRESH_MS = 5000,
+  MAX_SECONDS = 3600,
 };
 
 static const char plain[] = "text/plain; charset=utf-8";
@@ -37,6 +40,13 @@ struct subject {
   struct tide_capture *merged; // owned; NULL: the capture is the exhibit's
   uint64_t realtime_ns;        // of the asking
   const struct tide_request *request;
+};
+
+// Where a difference over some seconds begins.
+struct start {
+  struct tide_pprof_base *base;
+  uint64_t realtime_ns;
+  char process[16]; // by pid, so that it is the same at the end; "": several, added up
 };
 
 static uint64_t realtime_ns(void)
@@ -97,7 +107,9 @@ static bool find_subject(struct tide_exhibit *exhibit, const struct tide_request
   }
   ret->capture = exhibit->capture;
   ret->image_idx = exhibit->shown_idx;
-  const char *process = request->parameter(request->context, "process");
+  const struct start *start = request->kept;
+  const char *process =
+      start && *start->process ? start->process : request->parameter(request->context, "process");
   bool is_all = process && strcmp(process, "all") == 0;
   enum tide_err err = is_all    ? add_up(ret, &diag)
                       : process ? tide_profile_pick(ret->capture, process, &ret->image_idx, &diag)
@@ -115,19 +127,28 @@ static struct tide_question question_of(bool shows_allocated)
                                     shows_allocated ? TIDE_MEASURE_TOTAL : TIDE_MEASURE_LIVE};
 }
 
+// As of this moment it is whole, though the recording goes on.
+static struct tide_capture moment_of(const struct subject *subject)
+{
+  struct tide_capture moment = *subject->capture;
+  moment.finished |= tide_exhibit_is_live(subject->exhibit);
+  return moment;
+}
+
 static void answer_in_format(const struct subject *subject, const char *format, const char *type,
                              bool shows_allocated, struct tide_reply *reply)
 {
-  // Of this moment it is whole, though the recording goes on.
-  struct tide_capture moment = *subject->capture;
-  moment.finished |= tide_exhibit_is_live(subject->exhibit);
+  struct tide_capture moment = moment_of(subject);
   struct tide_profile *profile = tide_profile_new(&moment, subject->image_idx);
+  const struct start *start = subject->request->kept;
   const struct tide_exhibit_namer *namer = subject->exhibit->namer;
   const struct tide_question question = question_of(shows_allocated);
   struct tide_export_options options = {
       .file = subject->exhibit->source->name,
       .measure_said = true,
       .asked_realtime_ns = subject->realtime_ns,
+      .base = start ? start->base : NULL,
+      .since_ns = start ? subject->realtime_ns - start->realtime_ns : 0,
       .shows_allocated = shows_allocated,
   };
   struct tide_view view;
@@ -165,17 +186,43 @@ static bool number_of(const struct tide_request *request, const char *name, unsi
   return true;
 }
 
+static void forget_start(void *kept)
+{
+  struct start *start = kept;
+  tide_pprof_base_free(start->base);
+  free(start);
+}
+
+// What there is now is taken off what there is then.
+static void begin_difference(const struct subject *subject, unsigned long seconds,
+                             struct tide_reply *reply)
+{
+  struct tide_capture moment = moment_of(subject);
+  struct tide_profile *profile = tide_profile_new(&moment, subject->image_idx);
+  struct start *start = tide_alloc(sizeof *start);
+  *start = (struct start){tide_pprof_base_take(profile), subject->realtime_ns, ""};
+  if (!subject->merged && image_of(subject)->pid)
+    snprintf(start->process, sizeof start->process, "%" PRIu32, image_of(subject)->pid);
+  *reply = (struct tide_reply){
+      .later_ms = (uint32_t)seconds * 1000, .kept = start, .forget = forget_start};
+  tide_profile_free(profile);
+}
+
 static void answer_profile(const struct subject *subject, bool shows_allocated,
                            struct tide_reply *reply)
 {
-  unsigned long debug = 0;
+  unsigned long debug = 0, seconds = 0;
   const struct tide_request *request = subject->request;
+  bool is_difference = request->parameter(request->context, "seconds");
   if (!number_of(request, "debug", &debug)) {
     tide_reply_text(reply, BAD_REQUEST, "debug=N takes a number: 0 is pprof, 1 is text");
-  } else if (request->parameter(request->context, "seconds")) {
-    tide_reply_text(reply, BAD_REQUEST,
-                    "differences over a time are not to be had: take two profiles, and "
-                    "'go tool pprof -base' or 'tidemark diff' of them");
+  } else if (!number_of(request, "seconds", &seconds) || (is_difference && !seconds) ||
+             seconds > MAX_SECONDS) {
+    tide_reply_text(reply, BAD_REQUEST, "seconds=N takes a number from 1 to %d", MAX_SECONDS);
+  } else if (is_difference && debug) {
+    tide_reply_text(reply, BAD_REQUEST, "seconds and debug are not to be had together");
+  } else if (is_difference && !request->kept) {
+    begin_difference(subject, seconds, reply);
   } else if (debug) {
     answer_in_format(subject, "gperftools", plain, shows_allocated, reply);
   } else {

@@ -7,6 +7,7 @@
 //   /debug/pprof/heap             pprof: allocated so far, and held now
 //   /debug/pprof/allocs           the same, what was allocated shown first
 //     ?debug=1                    as text; ?gc=N is taken and means nothing
+//     ?seconds=N                  what changed in so many seconds, in each of the four columns
 //   /debug/pprof/heap/flamegraph  what is held now as a picture (SVG)
 //   /debug/pprof/cmdline          the command, its words ended by NULs
 //   /debug/pprof/symbol           names of addresses, by POST

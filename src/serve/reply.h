@@ -31,6 +31,7 @@ struct tide_request {
   // The value of a parameter in the query; NULL: not there. Valid during the request.
   const char *(*parameter)(void *context, const char *name);
   void *context;
+  void *kept;         // by the reply that asked for more time; NULL: it is asked for the first time
   const char *posted; // what came with it, ended by a NUL; NULL: it is no POST
 };
 
@@ -43,7 +44,12 @@ struct tide_reply {
   bool is_refusal;      // nothing was given; ends the connection
   const char *location; // where to go instead; NULL: nowhere. Lives on
   const char *filename; // what to save it as; NULL: nothing. Lives on
-  bool is_profilers;    // for profilers: a refusal says so as Go's does
+  // Not now: the same is asked again after so many milliseconds, with what is kept for it, which is
+  // forgotten when the request has ended. 0: this is the answer.
+  uint32_t later_ms;
+  void *kept;
+  void (*forget)(void *kept);
+  bool is_profilers; // for profilers: a refusal says so as Go's does
   const char *csp; // a Content-Security-Policy; NULL: that of data, which allows nothing. Lives on
   struct tide_body *body; // owned
 };

@@ -25,6 +25,7 @@
 #include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -46,6 +47,12 @@ struct pending {
   bool is_too_long, is_malformed; // its address
   bool is_seen;                   // its head was read
   struct tide_buf posted;
+  // Of one that is answered later: when, with what, and the others of that kind.
+  struct MHD_Connection *suspended; // NULL: it is not
+  uint64_t due_ms;
+  void *kept;
+  void (*forget)(void *kept);
+  struct pending *next;
 };
 
 struct tide_server {
@@ -56,6 +63,7 @@ struct tide_server {
   int served_fd;                    // the same, the daemon's
   fd_set readable, writable, other; // as the last wait left them
   struct tide_guests guests;
+  struct pending *suspended; // to be answered later
   uint64_t n_asked;
   bool ticket_used;
   char *url, *base_url, *ticket_url, *page_path;
@@ -338,6 +346,8 @@ static void forget_request(void *context, struct MHD_Connection *connection, voi
   struct pending *pending = *request_context;
   if (pending)
     tide_buf_done(&pending->posted);
+  if (pending && pending->forget)
+    pending->forget(pending->kept);
   free(pending);
   *request_context = NULL;
 }
@@ -382,7 +392,7 @@ static void answer_request(struct tide_server *server, struct MHD_Connection *co
 {
   const char *path = path_of(server, connection, url);
   bool is_post = strcmp(method, "POST") == 0;
-  const struct tide_request request = {path, parameter, connection,
+  const struct tide_request request = {path, parameter, connection, pending->kept,
                                        is_post ? tide_buf_cstr(&pending->posted) : NULL};
   if (!path)
     take_ticket(server, connection, method, reply);
@@ -392,7 +402,54 @@ static void answer_request(struct tide_server *server, struct MHD_Connection *co
     server->options.answer(server->options.context, &request, reply);
   if (!reply->is_refusal)
     welcome(server, connection);
-  unpack_for(connection, reply);
+  if (reply->body)
+    unpack_for(connection, reply);
+}
+
+static uint64_t now_ms(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void suspend_request(struct tide_server *server, struct MHD_Connection *connection,
+                            struct pending *pending, const struct tide_reply *reply)
+{
+  pending->due_ms = now_ms() + reply->later_ms + 1; // no earlier
+  pending->kept = reply->kept;
+  pending->forget = reply->forget;
+  pending->suspended = connection;
+  pending->next = server->suspended;
+  server->suspended = pending;
+  tide_http.suspend_connection(connection);
+}
+
+// Those whose time has come are asked again, or all of them.
+static void resume_requests(struct tide_server *server, bool is_all)
+{
+  uint64_t now = now_ms();
+  for (struct pending **at = &server->suspended; *at;) {
+    struct pending *pending = *at;
+    if (!is_all && pending->due_ms > now) {
+      at = &pending->next;
+      continue;
+    }
+    *at = pending->next;
+    tide_http.resume_connection(pending->suspended);
+    pending->suspended = NULL;
+  }
+}
+
+// Milliseconds to the next of them, at most so many.
+static int next_due(const struct tide_server *server, int wait_ms)
+{
+  uint64_t now = now_ms();
+  for (const struct pending *pending = server->suspended; pending; pending = pending->next) {
+    uint64_t left = pending->due_ms > now ? pending->due_ms - now : 0;
+    wait_ms = left < (uint64_t)wait_ms ? (int)left : wait_ms;
+  }
+  return wait_ms;
 }
 
 // Comes once when the head was read, once for each piece of what was posted, and once at the end.
@@ -416,6 +473,10 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     return MHD_YES; // once more when the whole head is read
   if (fine)
     answer_request(server, connection, url, method, pending, &reply);
+  if (reply.later_ms) {
+    suspend_request(server, connection, pending, &reply);
+    return MHD_YES;
+  }
   enum MHD_Result result = send_reply(connection, &reply);
   tide_reply_done(&reply);
   return result;
@@ -436,9 +497,9 @@ static void meet_client(void *context, struct MHD_Connection *connection, void *
 
 // ---- the server ----
 
-static enum tide_err start_daemon(struct tide_server *server, struct tide_diag *diag)
+enum tide_err tide_server_start(struct tide_server *server, struct tide_diag *diag)
 {
-  unsigned flags = 0;
+  unsigned flags = server->options.is_open ? MHD_ALLOW_SUSPEND_RESUME : 0;
   if (strchr(server->guard.address, ':'))
     flags |= MHD_USE_IPv6;
   server->daemon = tide_http.start_daemon(
@@ -450,7 +511,6 @@ static enum tide_err start_daemon(struct tide_server *server, struct tide_diag *
       forget_request, NULL, MHD_OPTION_END);
   if (!server->daemon)
     return tide_fail(diag, TIDE_ERR_SYSTEM, "cannot start the server");
-  server->served_fd = server->listen_fd;
   server->listen_fd = -1; // the daemon's from now on
   return TIDE_ERR_OK;
 }
@@ -473,7 +533,7 @@ enum tide_err tide_server_new(const struct tide_server_options *options,
 {
   struct tide_server *server = tide_alloc(sizeof *server);
   server->options = *options;
-  server->listen_fd = server->served_fd = -1;
+  server->listen_fd = -1;
   server->guests.patience_ms = options->patience_ms ? options->patience_ms : PATIENCE_MS;
   enum tide_err err = tide_http_load(diag);
   if (!err && options->token)
@@ -482,8 +542,6 @@ enum tide_err tide_server_new(const struct tide_server_options *options,
     err = tide_guard_draw(&server->guard, diag);
   if (!err)
     err = open_socket(server, diag);
-  if (!err)
-    err = start_daemon(server, diag);
   if (err) {
     tide_server_free(server);
     return err;
@@ -500,8 +558,10 @@ void tide_server_free(struct tide_server *server)
 {
   if (!server)
     return;
-  if (server->daemon)
+  if (server->daemon) {
+    resume_requests(server, true); // or it could not stop
     tide_http.stop_daemon(server->daemon);
+  }
   if (server->listen_fd >= 0)
     close(server->listen_fd);
   free(server->url);
@@ -528,7 +588,7 @@ const char *tide_server_token(const struct tide_server *server)
 
 int tide_server_fd(const struct tide_server *server)
 {
-  return server->served_fd;
+  return server->listen_fd;
 }
 
 uint16_t tide_server_port(const struct tide_server *server)
@@ -568,6 +628,7 @@ bool tide_server_await(struct tide_server *server, int wait_ms, const sigset_t *
   highest = wake_fd > highest ? wake_fd : highest;
   if (tide_http.get_timeout(server->daemon, &wish_ms) == MHD_YES && wish_ms < (unsigned)wait_ms)
     wait_ms = (int)wish_ms;
+  wait_ms = next_due(server, wait_ms);
   const struct timespec wait = {wait_ms / 1000, (long)(wait_ms % 1000) * 1000000};
   if (pselect(highest + 1, &server->readable, &server->writable, &server->other, &wait, mask) >= 0)
     return was_woken(server);
@@ -580,6 +641,7 @@ bool tide_server_await(struct tide_server *server, int wait_ms, const sigset_t *
 void tide_server_turn(struct tide_server *server)
 {
   tide_guests_sweep(&server->guests);
+  resume_requests(server, false);
   tide_http.run_from_select(server->daemon, &server->readable, &server->writable, &server->other);
 }
 

@@ -30,9 +30,11 @@ struct tide_server_options {
 
 struct tide_server;
 
-// Listens. A port in use is TIDE_ERR_EXISTS.
+// Listens. A port in use is TIDE_ERR_EXISTS. Whoever comes waits until it is started, by the thread
+// that will serve, which may have descriptors of its own.
 enum tide_err tide_server_new(const struct tide_server_options *options,
                               struct tide_server **ret_server, struct tide_diag *diag);
+enum tide_err tide_server_start(struct tide_server *server, struct tide_diag *diag);
 void tide_server_free(struct tide_server *server); // ends all connections; NULL is fine
 
 // The address of the page, with the token. Lives as long as the server.
@@ -42,7 +44,7 @@ const char *tide_server_url(const struct tide_server *server);
 const char *tide_server_base_url(const struct tide_server *server);
 const char *tide_server_token(const struct tide_server *server);
 
-// What a thread with descriptors of its own must keep; -1: none.
+// What a thread with descriptors of its own must keep, before it starts the server.
 int tide_server_fd(const struct tide_server *server);
 
 uint16_t tide_server_port(const struct tide_server *server);

@@ -206,6 +206,49 @@ def serve_dialects(ground):
 
 
 @test
+def serve_differences(ground):
+    """Over some seconds, of all four columns; others are answered meanwhile."""
+    def values_of(body):
+        """The sums of the columns, and for how long."""
+        found = list(fields(gzip.decompress(body)))
+        sums, lasted = [0] * 4, dict(found).get(10)
+        for sample in (value for key, value in found if key == 2):
+            packed = next(value for key, value in fields(sample) if key == 2)
+            values = [n for _, n in fields(b"".join(b"\x08" + one for one in varints(packed)))]
+            sums = [(a + b) % (1 << 64) for a, b in zip(sums, values)]
+        return sums, lasted
+
+    def varints(packed):
+        begin = 0
+        for at, byte in enumerate(packed):
+            if byte < 128:
+                yield packed[begin:at + 1]
+                begin = at + 1
+
+    def begun(service, path):
+        connection = http.client.HTTPConnection(service.host, service.port, timeout=60)
+        connection.request("GET", path)
+        return connection
+
+    with serving(ground) as service:
+        waiting = [begun(service, "/debug/pprof/heap?seconds=3"),
+                   begun(service, "/debug/pprof/allocs?seconds=3&process=all")]
+        for _ in range(3):  # who asks later is answered later: both have begun then
+            service.get("/debug/pprof/heap")
+        service.tell("xxxxx")
+        for connection in waiting:
+            sums, lasted_ns = values_of(connection.getresponse().read())
+            connection.close()
+            expect(sums == [5, 500, 5, 500], f"{sums}")
+            expect(3_000_000_000 <= lasted_ns < 60_000_000_000, f"{lasted_ns}")
+        sums, _ = values_of(service.get("/debug/pprof/heap?seconds=1"))
+        expect(sums == [0] * 4, f"of an idle program: {sums}")
+        last = begun(service, "/debug/pprof/heap?seconds=600")
+        service.get("/debug/pprof/heap")  # the end of the run does not wait for that one
+    last.close()
+
+
+@test
 def serve_real_tools(ground):
     """What people have: go tool pprof by either dialect, google-pprof with names from here."""
     with serving(ground) as service:
@@ -274,7 +317,11 @@ def serve_refusals(ground):
                 ("GET", "/debug/pprof/goroutine", 404), ("GET", "/debug/pprof/heap/", 404),
                 ("GET", "/nothing", 404), ("GET", "/debug/pprof/heap?debug=x", 400),
                 ("GET", "/debug/pprof/heap?debug=", 400),
-                ("GET", "/debug/pprof/heap?seconds=5", 400), ("GET", "/tidemark/nothing", 404),
+                ("GET", "/debug/pprof/heap?seconds=0", 400),
+                ("GET", "/debug/pprof/heap?seconds=-1", 400),
+                ("GET", "/debug/pprof/heap?seconds=1000000", 400),
+                ("GET", "/debug/pprof/heap?seconds=1&debug=1", 400),
+                ("GET", "/tidemark/nothing", 404),
                 ("POST", "/debug/pprof/heap", 405), ("POST", "/tidemark/facts", 405),
                 ("DELETE", "/debug/pprof/heap", 405), ("GET", "/debug/pprof/heap%00", 400),
                 ("GET", "/" + "x" * 3000, 414)):

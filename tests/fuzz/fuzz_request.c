@@ -255,7 +255,7 @@ static void start(void)
   tide_routes_init(&routes, &page);
   struct tide_source *source = tide_file_source_new("a.tide", &opener);
   must(!tide_routes_add(&routes, source, &namer, NULL, &diag));
-  must(!tide_server_new(&options, &server, &diag));
+  must(!tide_server_new(&options, &server, &diag) && !tide_server_start(server, &diag));
   must(sscanf(tide_server_url(server), "http://127.0.0.1:%7[0-9]/%32[0-9a-f]/", port, token) == 2);
   must(sscanf(tide_server_ticket_url(server), "http://127.0.0.1:%*[0-9]/%32s", ticket) == 1);
 }

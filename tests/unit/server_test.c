@@ -52,7 +52,7 @@ static void answer(void *context, const struct tide_request *request, struct tid
 static int start(void **state)
 {
   const struct tide_server_options options = {.address = "127.0.0.1", .answer = answer};
-  if (tide_server_new(&options, &server, &diag))
+  if (tide_server_new(&options, &server, &diag) || tide_server_start(server, &diag))
     return -1;
   return sscanf(tide_server_url(server), "http://127.0.0.1:%u/%32[0-9a-f]/", &port, token) == 2 &&
                  snprintf(host, sizeof host, "127.0.0.1:%u", port) > 0
@@ -362,6 +362,7 @@ static void strangers_do_not_stay(void **state)
   const struct tide_server_options options = {
       .address = "127.0.0.1", .answer = answer, .patience_ms = 1};
   assert_int_equal(tide_server_new(&options, &server, &diag), TIDE_ERR_OK);
+  assert_int_equal(tide_server_start(server, &diag), TIDE_ERR_OK);
   port = tide_server_port(server);
   int fd = dial();
   bool gone = false;
