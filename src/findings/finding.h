@@ -26,6 +26,7 @@ enum tide_missing {
   TIDE_MISSING_EVENTS = 1, // of this program, or stacks of them
   TIDE_MISSING_PARTS = 2,  // of the file
   TIDE_MISSING_PROCESSES = 4,
+  TIDE_MISSING_END = 8, // it is a checkpoint, and the run went on
 };
 enum tide_evidence {
 #define TIDE_EVIDENCE(name, ...) TIDE_EVIDENCE_OF_##name,

@@ -93,17 +93,18 @@ static bool is_of_course(enum tide_finding_rule rule)
          rule == TIDE_RULE_EARLY || rule == TIDE_RULE_FRAGMENTED || rule == TIDE_RULE_THRESHOLD;
 }
 
-// One step less where blocks were sampled, and where the line is not known; nothing is sure of a
-// place without a name, which may be the allocator's wrapper of the whole program, nor of a course
-// that few looks were taken at.
 static unsigned missing_of(const struct tide_subject *subject)
 {
   const struct tide_capture *capture = subject->profile->capture;
   return (tide_image_is_whole(subject->image) ? 0 : TIDE_MISSING_EVENTS) |
          (capture->cut ? TIDE_MISSING_PARTS : 0) |
+         (capture->finished || capture->cut ? 0 : TIDE_MISSING_END) |
          (capture->roll.n_rows ? TIDE_MISSING_PROCESSES : 0);
 }
 
+// One step less where blocks were sampled, and where the line is not known; nothing is sure of a
+// place without a name, which may be the allocator's wrapper of the whole program, nor of a course
+// that few looks were taken at.
 // What is missing of the program itself may be what would have told against it.
 static enum tide_confidence confidence_in(const struct tide_subject *subject,
                                           enum tide_finding_rule rule,

@@ -322,8 +322,9 @@ static const char *missing_words(unsigned missing)
   return missing & TIDE_MISSING_PARTS ? "; the file is damaged, and there may be more"
          : missing & TIDE_MISSING_EVENTS
              ? "; not every event of it was recorded with its whole stack"
-         : missing ? "; some processes of the run went unrecorded"
-                   : "";
+         : missing & TIDE_MISSING_END ? "; that was before the run's end, and there may be more"
+         : missing                    ? "; some processes of the run went unrecorded"
+                                      : "";
 }
 
 char *tide_finding_sentence(const struct tide_finding *finding, const struct tide_naming *naming,

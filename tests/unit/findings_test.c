@@ -422,15 +422,17 @@ static void what_is_missing_is_said(void **state)
   (void)state;
   static const struct {
     uint64_t n_lost, n_broken;
-    bool is_cut, has_roll;
+    bool is_cut, has_roll, is_open;
     const char *said; // NULL: nothing
     int steps;        // of confidence
   } cases[] = {
-      {0, 0, false, false, NULL, 0},
-      {1, 0, false, false, "; not every event of it was recorded with its whole stack.", 1},
-      {0, 1, false, true, "; not every event of it was recorded with its whole stack.", 0},
-      {1, 0, true, true, "; the file is damaged, and there may be more.", 1},
-      {0, 0, false, true, "; some processes of the run went unrecorded.", 0},
+      {0, 0, false, false, false, NULL, 0},
+      {1, 0, false, false, true, "; not every event of it was recorded with its whole stack.", 1},
+      {0, 1, false, true, false, "; not every event of it was recorded with its whole stack.", 0},
+      {1, 0, true, true, true, "; the file is damaged, and there may be more.", 1},
+      {0, 0, false, true, false, "; some processes of the run went unrecorded.", 0},
+      {0, 0, false, true, true, "; that was before the run's end, and there may be more.", 0},
+      {0, 0, false, false, true, "; that was before the run's end, and there may be more.", 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct tide_capture *capture = roomy(100, 4096);
@@ -438,6 +440,7 @@ static void what_is_missing_is_said(void **state)
     image->loss.n_lost_full = cases[i].n_lost;
     image->loss.n_broken = cases[i].n_broken;
     capture->cut = cases[i].is_cut;
+    capture->finished = !cases[i].is_open;
     capture->roll.n_rows = cases[i].has_roll;
     capture->roll.rows = cases[i].has_roll ? tide_alloc(sizeof *capture->roll.rows) : NULL;
     struct judged j = judge(capture);
