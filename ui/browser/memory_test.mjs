@@ -5,7 +5,7 @@
 
 import { spawn } from "node:child_process";
 import { expectAccessible } from "./access_test.mjs";
-import { FRAGMENTED } from "./programs.mjs";
+import { FRAGMENTED, GROWING } from "./programs.mjs";
 import { becomes, exactUnits, expect, expectEqual, importSource, shown, until } from "./stage.mjs";
 
 const units = exactUnits(await importSource("src/engine/units.ts"));
@@ -159,6 +159,25 @@ export const tests = {
     await shown(page);
     const wide = () => page.evaluate(() => document.documentElement.scrollWidth);
     expectEqual(await wide(), 400, "pixels wide");
+  },
+
+  async memory_mapped_over_time(ground, look) {
+    ground.tide("run", "-q", "-f", "-o", "grown.tide", "--", ground.build("growing", GROWING));
+    const { groups } = ground.json("report", "grown.tide", "--group", "pages");
+    const told = ground.run(ground.tidemark, "report", "--group", "pages", "grown.tide").stdout;
+    const { url } = await ground.view("grown.tide");
+    for (const width of [1280, 400]) {
+      const page = await look(`${url}#pane=about`, { viewport: { width, height: 800 } });
+      const cells = page.locator(".about .grid tbody tr").first().locator(".c-live");
+      await cells.last().waitFor();
+      await shown(page);
+      const atEnd = units.bytes(groups[0].live_bytes);
+      expectEqual((await cells.allInnerTexts()).at(-1), atEnd, "mapped at the end");
+      expect(await cells.last().isVisible(), `no numbers at ${width} pixels`);
+      expectEqual(await page.locator(".about .spark").first().isVisible(), width > 800, "curve");
+      for (const words of await texts(page, ".about .grown li"))
+        expect(told.replace(/\s+/g, " ").includes(words.slice(words.indexOf(": ") + 2)), words);
+    }
   },
 
   async memory_of_none(ground, look) {

@@ -119,3 +119,21 @@ export function hostileFile() {
     ftbl: ["[root]", "0x1: main (a.c:1)", ...names],
   });
 }
+
+// Memory that the program maps itself, twice as much each time.
+export const GROWING = `
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <unistd.h>
+__attribute__((noipa)) char *doubled(char *at, size_t n)
+{
+  return at ? mremap(at, n, 2 * n, MREMAP_MAYMOVE)
+            : mmap(0, 2 * n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+int main(void)
+{
+  char *at = 0;
+  for (size_t n = 65536; n < 1 << 25; n *= 2, usleep(30000)) at = doubled(at, n);
+  return at == MAP_FAILED;
+}
+`;
