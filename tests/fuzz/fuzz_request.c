@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Requests of any bytes to the server of the page, as libmicrohttpd would hand them on: it is
-// stood in for here, so that what is tried is what we decide ourselves, many thousand times a
-// second. An input is lines: the method, the address, then headers. $T in it is the token, $O the
-// ticket for one opening, $P the port: no chance would ever find them.
+// Requests of any bytes to the server of the page, and to that of profilers, as libmicrohttpd would
+// hand them on: it is stood in for here, so that what is tried is what we decide ourselves, many
+// thousand times a second. An input is lines: the method, the address, then headers; what follows
+// "Posted:" is posted. $T in it is the token, $O the ticket for one opening, $P the port: no chance
+// would ever find them.
 //
 // Whatever is sent, there is one answer, with its guards; and one that is not a refusal goes only
 // to who knows the token, names us in Host by an address of ours, and comes from no other site.
+// Profilers may bring the token in a header, and then call us as they like.
 // Of files nothing is answered but the one that the capture's frames are in.
 #define _GNU_SOURCE
 #include "base/alloc.h"
@@ -28,9 +30,11 @@ enum { PAIRS_MAX = 32, INPUT_MAX = 8 << 10 };
 static const char source_text[] = "int main(void)\n{\n  return 7;\n}\n";
 static char source_path[] = "/tmp/tide-fuzz-request-XXXXXX";
 
-static struct tide_routes routes;
-static struct tide_server *server;
-static char token[TIDE_TOKEN_CHARS + 1], ticket[TIDE_TOKEN_CHARS + 1], port[8];
+// That of the page, and that of profilers.
+static struct tide_routes routes[2];
+static struct tide_server *servers[2];
+static const char token[] = "0123456789abcdef0123456789abcdef";
+static char ticket[TIDE_TOKEN_CHARS + 1], port[8];
 
 static void must(bool condition)
 {
@@ -45,6 +49,7 @@ struct MHD_Daemon {
   void *handle_context;
   void *(*look)(void *context, const char *uri, struct MHD_Connection *connection);
   void *look_context;
+  MHD_RequestCompletedCallback completed;
 };
 
 struct pair {
@@ -70,7 +75,8 @@ struct MHD_Connection {
 };
 
 struct tide_http tide_http;
-static struct MHD_Daemon the_daemon;
+static struct MHD_Daemon daemons[2];
+static size_t n_daemons;
 
 static enum MHD_Result add_response_header(struct MHD_Response *response, const char *name,
                                            const char *value)
@@ -118,6 +124,8 @@ static enum MHD_Result queue_response(struct MHD_Connection *connection, unsigne
 static const char *lookup_value(struct MHD_Connection *connection, enum MHD_ValueKind kind,
                                 const char *name)
 {
+  if (kind == MHD_GET_ARGUMENT_KIND && strcmp(name, "seconds") == 0)
+    return NULL; // nobody waits here
   for (size_t i = 0; i < connection->n_pairs; i++)
     if (connection->pairs[i].kind == kind && strcasecmp(connection->pairs[i].name, name) == 0)
       return connection->pairs[i].value;
@@ -138,11 +146,15 @@ static struct MHD_Daemon *start_daemon(unsigned flags, uint16_t at, MHD_AcceptPo
 {
   va_list options;
   va_start(options, handle_context);
-  the_daemon = (struct MHD_Daemon){.handle = handle, .handle_context = handle_context};
+  struct MHD_Daemon *started = &daemons[n_daemons++];
+  *started = (struct MHD_Daemon){.handle = handle, .handle_context = handle_context};
   for (enum MHD_OPTION option; (option = va_arg(options, enum MHD_OPTION)) != MHD_OPTION_END;) {
     if (option == MHD_OPTION_URI_LOG_CALLBACK) {
-      the_daemon.look = va_arg(options, void *(*)(void *, const char *, struct MHD_Connection *));
-      the_daemon.look_context = va_arg(options, void *);
+      started->look = va_arg(options, void *(*)(void *, const char *, struct MHD_Connection *));
+      started->look_context = va_arg(options, void *);
+    } else if (option == MHD_OPTION_NOTIFY_COMPLETED) {
+      started->completed = va_arg(options, MHD_RequestCompletedCallback);
+      va_arg(options, void *);
     } else if (option == MHD_OPTION_NOTIFY_CONNECTION) {
       va_arg(options, MHD_NotifyConnectionCallback);
       va_arg(options, void *);
@@ -153,8 +165,8 @@ static struct MHD_Daemon *start_daemon(unsigned flags, uint16_t at, MHD_AcceptPo
     }
   }
   va_end(options);
-  must(the_daemon.look);
-  return &the_daemon;
+  must(started->look && started->completed);
+  return started;
 }
 
 enum tide_err tide_http_load(struct tide_diag *diag)
@@ -246,18 +258,24 @@ static void start(void)
   static const struct tide_embedded_page page = {html, sizeof html - 1};
   static const struct tide_file_opener opener = {NULL, open_indexer};
   static const struct tide_exhibit_namer namer = {NULL, name_all, NULL};
-  static const struct tide_server_options options = {
-      .address = "127.0.0.1", .answer = tide_routes_answer, .context = &routes};
   struct tide_diag diag;
   int fd = mkstemp(source_path);
   must(fd >= 0 && write(fd, source_text, sizeof source_text - 1) > 0 && !close(fd));
   atexit(remove_source);
-  tide_routes_init(&routes, &page);
-  struct tide_source *source = tide_file_source_new("a.tide", &opener);
-  must(!tide_routes_add(&routes, source, &namer, NULL, &diag));
-  must(!tide_server_new(&options, &server, &diag) && !tide_server_start(server, &diag));
-  must(sscanf(tide_server_url(server), "http://127.0.0.1:%7[0-9]/%32[0-9a-f]/", port, token) == 2);
-  must(sscanf(tide_server_ticket_url(server), "http://127.0.0.1:%*[0-9]/%32s", ticket) == 1);
+  for (int i = 0; i < 2; i++) {
+    const struct tide_server_options options = {.address = "127.0.0.1",
+                                                .is_open = i == 1,
+                                                .token = token,
+                                                .answer = tide_routes_answer,
+                                                .context = &routes[i]};
+    tide_routes_init(&routes[i], &page);
+    routes[i].serves_profilers = i == 1;
+    struct tide_source *source = tide_file_source_new("a.tide", &opener);
+    must(!tide_routes_add(&routes[i], source, &namer, NULL, &diag));
+    must(!tide_server_new(&options, &servers[i], &diag) && !tide_server_start(servers[i], &diag));
+  }
+  must(sscanf(tide_server_url(servers[0]), "http://127.0.0.1:%7[0-9]/", port) == 1);
+  must(sscanf(tide_server_ticket_url(servers[0]), "http://127.0.0.1:%*[0-9]/%32s", ticket) == 1);
 }
 
 // ---- a request and what must hold of its answer ----
@@ -329,54 +347,78 @@ static bool is_served(const struct MHD_Response *response, const char *path)
                                                    : "<!doctype html>");
 }
 
-static void check(const struct MHD_Connection *connection, const char *url, const char *method)
+// Of the server of profilers: the token is all that counts.
+static bool may_profile(const struct MHD_Connection *connection, const char *url)
+{
+  struct MHD_Connection *c = (struct MHD_Connection *)(uintptr_t)connection;
+  const char *bearer = lookup_value(c, MHD_HEADER_KIND, "Authorization");
+  bool in_path = url[0] == '/' && strncmp(url + 1, token, TIDE_TOKEN_CHARS) == 0;
+  const char *rest = in_path ? url + 1 + TIDE_TOKEN_CHARS : "?";
+  return *rest == 0 || *rest == '/' ||
+         (bearer && strncasecmp(bearer, "Bearer ", 7) == 0 && strcmp(bearer + 7, token) == 0);
+}
+
+static void check(const struct MHD_Connection *connection, const char *url, const char *method,
+                  bool is_open)
 {
   const struct MHD_Response *response = connection->response;
   must(response);
-  if (connection->status < 400)
-    must(may_know(connection, url, method));
-  if (connection->status == MHD_HTTP_OK)
+  bool may = is_open ? may_profile(connection, url) : may_know(connection, url, method);
+  if (connection->status < 400 && !(is_open && strcmp(url + 1, ticket) == 0))
+    must(may);
+  if (connection->status == MHD_HTTP_OK && !is_open)
     must(is_served(response, url + 1 + TIDE_TOKEN_CHARS));
   must(response->has_csp && response->has_nosniff && response->type);
-  if (!may_know(connection, url, method)) // nor told what would have been right
+  if (!may) // nor told what would have been right
     must(!memmem(response->bytes, response->n, token, TIDE_TOKEN_CHARS));
 }
 
-static void ask(struct MHD_Connection *connection, const char *method, const char *address)
+static void ask(struct MHD_Connection *connection, const char *method, const char *address,
+                struct MHD_Daemon *daemon)
 {
-  void *kept = the_daemon.look(the_daemon.look_context, address, connection);
+  void *kept = daemon->look(daemon->look_context, address, connection);
+  const char *posted = lookup_value(connection, MHD_HEADER_KIND, "Posted");
   TIDE_CLEANUP_FREE char *url = tide_strdup(address);
   char *query = strchr(url, '?');
   if (query)
     *query++ = 0;
   unescape(url);
   add_arguments(connection, query);
-  size_t n_upload = 0;
-  for (int i = 0; i < 2 && !connection->response; i++)
-    must(the_daemon.handle(the_daemon.handle_context, connection, url, method, "HTTP/1.1", "",
-                           &n_upload, &kept) == MHD_YES);
-  check(connection, url, method);
+  bool has_body = posted && strcmp(method, "POST") == 0;
+  for (int i = 0; i < 3 && !connection->response; i++) {
+    size_t n_upload = has_body && i == 1 ? strlen(posted) : 0;
+    must(daemon->handle(daemon->handle_context, connection, url, method, "HTTP/1.1", posted,
+                        &n_upload, &kept) == MHD_YES);
+  }
+  check(connection, url, method, daemon == &daemons[1]);
+  daemon->completed(NULL, connection, &kept, MHD_REQUEST_TERMINATED_COMPLETED_OK);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+static void ask_one(const uint8_t *data, size_t n, struct MHD_Daemon *daemon)
 {
-  if (!server)
-    start();
-  if (n > INPUT_MAX)
-    return 0;
   struct MHD_Connection connection = {0};
   TIDE_CLEANUP_FREE char *text = fill_in(data, n);
   char *rest = text;
   const char *method = strsep(&rest, "\n"), *address = strsep(&rest, "\n");
   for (char *line; (line = strsep(&rest, "\n"));)
     add_header(&connection, line);
-  ask(&connection, method, address ? address : "");
+  ask(&connection, method, address ? address : "", daemon);
   destroy_response(connection.response);
   for (size_t i = 0; i < connection.n_pairs; i++) {
     free(connection.pairs[i].name);
     free(connection.pairs[i].value);
   }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+  if (!servers[0])
+    start();
+  if (n > INPUT_MAX)
+    return 0;
+  for (int i = 0; i < 2; i++)
+    ask_one(data, n, &daemons[i]);
   return 0;
 }
