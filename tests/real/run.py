@@ -29,8 +29,9 @@ import cargo  # noqa: E402
 import golang  # noqa: E402
 import record  # noqa: E402
 import truth  # noqa: E402
+import web  # noqa: E402
 
-TESTS = attached.TESTS | blame.TESTS | browsers.TESTS | cargo.TESTS | golang.TESTS
+TESTS = attached.TESTS | blame.TESTS | browsers.TESTS | cargo.TESTS | golang.TESTS | web.TESTS
 TIMEOUT = 180
 
 
