@@ -116,6 +116,15 @@ bool tide_threads_have_ended(pid_t pid)
   return !any_thread(pid, lives);
 }
 
+bool tide_thread_has_children(pid_t pid, pid_t tid)
+{
+  FILE *f = open_file(pid, tid, "children");
+  bool has = f && fgetc(f) != EOF;
+  if (f)
+    fclose(f);
+  return has;
+}
+
 uint64_t tide_thread_runs(pid_t pid, pid_t tid)
 {
   uint64_t n = 0;

@@ -24,6 +24,9 @@ struct tide_waiting tide_thread_waiting(pid_t pid, pid_t tid);
 bool tide_thread_waits_for_vfork(pid_t pid, pid_t tid);
 bool tide_threads_wait_for_vfork(pid_t pid); // any of them
 
+// Has it children of its own? False where the kernel does not tell (CONFIG_PROC_CHILDREN).
+bool tide_thread_has_children(pid_t pid, pid_t tid);
+
 // How often it has run; it counts up.
 uint64_t tide_thread_runs(pid_t pid, pid_t tid);
 

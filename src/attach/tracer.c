@@ -77,6 +77,7 @@ void tide_tracer_hold(struct tide_tracer *tracer, pid_t tid)
 void tide_tracer_done(struct tide_tracer *tracer)
 {
   free(tracer->threads);
+  free(tracer->parents);
   *tracer = (struct tide_tracer){0};
 }
 
@@ -211,8 +212,43 @@ static enum seized seize(struct tide_tracer *tracer, pid_t tid)
   return SEIZED;
 }
 
+static bool is_parent(const struct tide_tracer *tracer, pid_t tid)
+{
+  for (size_t i = 0; i < tracer->n_parents; i++)
+    if (tracer->parents[i] == tid)
+      return true;
+  return false;
+}
+
+// Before a stop, as it takes its time. Who had children may have some again.
+static void note_parents(struct tide_tracer *tracer)
+{
+  char name[64];
+  struct dirent *entry;
+  pid_t pid = (pid_t)tracer->outside->pid;
+  tracer->n_listed = tracer->n_others = 0;
+  snprintf(name, sizeof name, "/proc/%d/task", pid);
+  DIR *dir = opendir(name);
+  while (dir && (entry = readdir(dir))) {
+    pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+    tracer->n_listed += tid > 0;
+    if (tid <= 0 || is_parent(tracer, tid))
+      continue;
+    if (tid != pid && !tide_thread_has_children(pid, tid)) {
+      tracer->n_others++;
+      continue;
+    }
+    TIDE_GROW(tracer->parents, tracer->n_parents, tracer->parents_cap);
+    tracer->parents[tracer->n_parents++] = tid;
+  }
+  if (dir)
+    closedir(dir);
+}
+
+enum whose { OTHERS, EVERY }; // of all but parents, or of all
+
 // Seizes and interrupts threads that are not known yet, at most `limit` of them after `skip`.
-static bool seize_new(struct tide_tracer *tracer, unsigned skip, size_t limit)
+static bool seize_new(struct tide_tracer *tracer, enum whose whose, unsigned skip, size_t limit)
 {
   char name[64];
   struct dirent *entry;
@@ -222,7 +258,7 @@ static bool seize_new(struct tide_tracer *tracer, unsigned skip, size_t limit)
   DIR *dir = opendir(name);
   while (ok && dir && tracer->n - first < limit && (entry = readdir(dir))) {
     pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-    if (tid <= 0 || is_known(tracer, tid))
+    if (tid <= 0 || is_known(tracer, tid) || (whose == OTHERS && is_parent(tracer, tid)))
       continue;
     if (skip)
       skip--;
@@ -251,8 +287,8 @@ static void leave_cave(struct tide_tracer *tracer)
   cave->at = 0;
 }
 
-// Those that stand still first. Who does not can only be let go when it stops at last, or by our
-// own end: nobody else must wait for that.
+// Parents, which are the last, before others. Those that stand still first. Who does not can only
+// be let go when it stops at last, or by our own end: nobody else must wait for that.
 static void let_go(struct tide_tracer *tracer)
 {
   leave_cave(tracer);
@@ -261,12 +297,12 @@ static void let_go(struct tide_tracer *tracer)
       tracer->held_back |= UINT64_C(1) << tracer->threads[0].signal;
     tracer->n = 0;
   }
-  for (size_t i = 0; i < tracer->n; i++) {
+  for (size_t i = tracer->n; i-- > 0;) {
     struct tide_stopped *t = &tracer->threads[i];
     if (t->is_still || await_stop(tracer, t, 0))
       let_one_go(tracer, t);
   }
-  for (size_t i = 0; i < tracer->n; i++) {
+  for (size_t i = tracer->n; i-- > 0;) {
     struct tide_stopped *t = &tracer->threads[i];
     if (!t->gone && await_stop(tracer, t, UINT64_MAX))
       let_one_go(tracer, t);
@@ -324,24 +360,33 @@ static bool await_vfork_child(const struct tide_tracer *tracer)
 
 // A thread that runs may make another. When all that are known stand still and the list shows
 // nobody new, there is nobody else.
-bool tide_tracer_stop_all(struct tide_tracer *tracer)
+static bool stop_those(struct tide_tracer *tracer, enum whose whose)
 {
-  bool stoppable = tracer->held || await_vfork_child(tracer);
-  begin_stop(tracer);
-  if (tracer->held)
-    return take_held(tracer);
-  if (!stoppable)
-    return give_up(tracer, WAITS_FOR_CHILD);
-  for (size_t first = 0;; first = tracer->n) {
-    bool ok = seize_new(tracer, 0, SIZE_MAX);
+  for (;;) {
+    size_t first = tracer->n;
+    bool ok = seize_new(tracer, whose, 0, SIZE_MAX);
     for (size_t i = first; i < tracer->n; i++)
       if (!await_stop(tracer, &tracer->threads[i], tracer->since_ns + STOP_LIMIT_NS))
         return give_up(tracer, "a thread did not stop in time");
     if (!ok)
       return give_up(tracer, "a thread may not be traced");
     if (tracer->n == first)
-      break;
+      return true;
   }
+}
+
+bool tide_tracer_stop_all(struct tide_tracer *tracer)
+{
+  bool stoppable = tracer->held || await_vfork_child(tracer);
+  if (!tracer->held)
+    note_parents(tracer);
+  begin_stop(tracer);
+  if (tracer->held)
+    return take_held(tracer);
+  if (!stoppable)
+    return give_up(tracer, WAITS_FOR_CHILD);
+  if (!stop_those(tracer, OTHERS) || !stop_those(tracer, EVERY))
+    return false;
   return tracer->n || give_up(tracer, "it has ended");
 }
 
@@ -356,7 +401,7 @@ static unsigned list_runs(const struct tide_tracer *tracer, uint64_t runs[CANDID
   DIR *dir = opendir(name);
   while (dir && n < CANDIDATES && (entry = readdir(dir))) {
     pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-    if (tid > 0)
+    if (tid > 0 && !is_parent(tracer, tid))
       runs[n++] = tide_thread_runs((pid_t)tracer->outside->pid, tid);
   }
   if (dir)
@@ -378,15 +423,15 @@ static unsigned find_idlest(const struct tide_tracer *tracer)
   return best;
 }
 
-static bool stop_nth(struct tide_tracer *tracer, unsigned nth)
+static bool stop_nth(struct tide_tracer *tracer, enum whose whose, unsigned nth)
 {
   begin_stop(tracer);
   if (tracer->held)
     return take_held(tracer);
-  bool ok = seize_new(tracer, nth, 1);
+  bool ok = seize_new(tracer, whose, nth, 1);
   if (ok && !tracer->n && nth) { // that was all of them: the first again
     tracer->turn = 1;
-    ok = seize_new(tracer, 0, 1);
+    ok = seize_new(tracer, whose, 0, 1);
   }
   if (!ok)
     return give_up(tracer, "a thread may not be traced");
@@ -398,14 +443,36 @@ static bool stop_nth(struct tide_tracer *tracer, unsigned nth)
          give_up(tracer, "a thread did not stop in time");
 }
 
+// A thread that is alone in its process has nobody whom its signals could wake.
+static bool has_others(struct tide_tracer *tracer)
+{
+  if (!tracer->held)
+    note_parents(tracer);
+  return tracer->n_others;
+}
+
+static bool is_alone(const struct tide_tracer *tracer)
+{
+  return tracer->held || tracer->n_listed < 2;
+}
+
+bool tide_tracer_stop_any(struct tide_tracer *tracer)
+{
+  return stop_nth(tracer, EVERY, tracer->turn++);
+}
+
 bool tide_tracer_stop_one(struct tide_tracer *tracer)
 {
-  return stop_nth(tracer, tracer->turn++);
+  if (has_others(tracer))
+    return stop_nth(tracer, OTHERS, tracer->turn++);
+  return is_alone(tracer) ? tide_tracer_stop_any(tracer) : tide_tracer_stop_all(tracer);
 }
 
 bool tide_tracer_stop_idle(struct tide_tracer *tracer)
 {
-  return stop_nth(tracer, tracer->held ? 0 : find_idlest(tracer));
+  if (has_others(tracer))
+    return stop_nth(tracer, OTHERS, find_idlest(tracer));
+  return tide_tracer_stop_one(tracer);
 }
 
 void tide_tracer_go(struct tide_tracer *tracer)

@@ -7,7 +7,10 @@
 //    thread runs code that puts its registers back and goes on by itself.
 // 2. A system call that only we interrupted is made again, as if nothing had happened.
 // 3. A signal that comes while a thread is stopped arrives when it is let go.
-// 4. Who cannot be stopped in time (it waits for its vfork child, say) holds nobody up: all are let
+// 4. One that the program ignores wakes nobody: while the thread that it is sent to is traced, the
+//    kernel keeps it, and any other that waits would be woken. So those that signals are sent to,
+//    the first thread and all with children, are traced only while all others are.
+// 5. Who cannot be stopped in time (it waits for its vfork child, say) holds nobody up: all are let
 //    go, to be tried again.
 //
 // ptrace knows threads, not processes: one thread of ours does all of this for a process.
@@ -49,9 +52,12 @@ struct tide_tracer {
   const struct tide_outside *outside;
   struct tide_stopped *threads;
   size_t n, cap;
-  unsigned turn;         // whose it is to be stopped alone
-  uint64_t since_ns;     // when the stop began
-  uint64_t stopped_ns;   // how long the last one took
+  unsigned turn;  // whose it is to be stopped alone
+  pid_t *parents; // threads that had children when they were looked at
+  size_t n_parents, parents_cap;
+  size_t n_listed, n_others; // threads, and those of them that are no parents
+  uint64_t since_ns;         // when the stop began
+  uint64_t stopped_ns;       // how long the last one took
   pid_t held;            // a thread that the caller holds stopped, alone in its process; 0: none
   uint64_t held_back;    // signals that came for it meanwhile: a bit each, from 1 on
   struct tide_cave cave; // what lies there now
@@ -69,9 +75,11 @@ void tide_tracer_hold(struct tide_tracer *tracer, pid_t tid);
 
 // Stops every thread. False: one could not be stopped; all are let go.
 bool tide_tracer_stop_all(struct tide_tracer *tracer);
-// Stops one thread, another each time, while the others run on.
+// Stops one thread, another each time, while the others run on; all where each is one that signals
+// are sent to.
 bool tide_tracer_stop_one(struct tide_tracer *tracer);
 bool tide_tracer_stop_idle(struct tide_tracer *tracer); // one that hardly runs
+bool tide_tracer_stop_any(struct tide_tracer *tracer);  // signals may be sent to it
 // Lets all go, and measures how long they stood still.
 void tide_tracer_go(struct tide_tracer *tracer);
 

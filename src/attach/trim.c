@@ -142,7 +142,7 @@ static bool is_fit(const struct trial *t, const struct tide_stopped *thread)
 static bool stop_somebody(struct trial *t)
 {
   for (int i = 0; i < TRIES && tide_outside_lives(t->outside); i++) {
-    if (tide_tracer_stop_one(&t->tracer)) {
+    if (tide_tracer_stop_any(&t->tracer)) {
       if (is_fit(t, &t->tracer.threads[0]))
         return true;
       t->tracer.hindered = "no thread of it waits for input, a time or a condition";

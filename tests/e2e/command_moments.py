@@ -44,6 +44,16 @@ def attach_interrupts_no_call(ground):
 
 
 @test
+def attach_wakes_nobody_for_a_signal_that_is_ignored(ground):
+    """The same while children end and nobody asks for SIGCHLD. The first thread, whose they are, is
+    traced only while all others are."""
+    target = Target(ground, build(ground, "waits"), "children")
+    for _ in range(2 * CYCLES):
+        attach_for(ground, target.pid, "20ms")
+    ends_well(target)
+
+
+@test
 def attach_hides_no_signal(ground):
     """A call that waits for ever and is ended by a signal, which may come while it is stopped."""
     target = Target(ground, build(ground, "signals"))

@@ -2,8 +2,11 @@
 //
 // A thread in each system call that waits. Nobody sends a signal but children that end, and that
 // one is blocked: none of them may end with EINTR, and none before its time. Told to end, it prints
-// what did. (Where it is not blocked and nobody asks for it, the kernel keeps it while the thread
-// that made the child is traced, and wakes any other with it: docs/limits.md.)
+// what did.
+//
+// With an argument SIGCHLD is not blocked, and nobody asks for it; children of the first thread end
+// all the time. The kernel keeps such a signal while the thread that made the child is traced, and
+// wakes any other with it. Nobody calls vfork() then: that cannot be told apart (docs/limits.md).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -546,23 +549,46 @@ static void *run(void *arg)
   return NULL;
 }
 
-int main(void)
+// Until somebody has something to say: a child every fifth of a millisecond, that lives for some.
+static void have_children(void)
+{
+  unsigned n = 0;
+  for (struct pollfd in = {0, POLLIN, 0}; !poll(&in, 1, 0); n++) {
+    pid_t pid = fork();
+    if (!pid) {
+      syscall(SYS_nanosleep, &(struct timespec){0, (n % 8 + 1) * MS}, NULL);
+      _exit(0);
+    }
+    syscall(SYS_nanosleep, &(struct timespec){0, MS / 5}, NULL);
+    while (waitpid(0, NULL, WNOHANG | __WNOTHREAD) > 0)
+      ;
+  }
+  while (waitpid(0, NULL, __WNOTHREAD) > 0)
+    ;
+}
+
+int main(int argc, char **argv)
 {
   pthread_t threads[N];
   sigset_t blocked;
   char c;
+  (void)argv;
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGUSR2);
-  sigaddset(&blocked, SIGCHLD);
+  if (argc < 2)
+    sigaddset(&blocked, SIGCHLD);
   sigprocmask(SIG_BLOCK, &blocked, NULL);
-  for (int i = 0; i < N; i++)
+  int n = argc < 2 ? N : N - 1; // without the last one, vfork
+  for (int i = 0; i < n; i++)
     pthread_create(&threads[i], NULL, run, &all[i]);
   write(1, "ready\n", 6);
+  if (argc > 1)
+    have_children();
   while (read(0, &c, 1) == 1 && c != 'q')
     write(1, "ok\n", 3);
   stop = true;
   int bad = 0;
-  for (int i = 0; i < N; i++) {
+  for (int i = 0; i < n; i++) {
     struct waiter *w = &all[i];
     pthread_join(threads[i], NULL);
     if (getenv("SHOW"))
