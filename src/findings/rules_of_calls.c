@@ -6,6 +6,18 @@
 
 // ---- resizes ----
 
+// How many blocks were resized here, one after another. Those that came from elsewhere count, too:
+// of what was allocated here, resizes included, all but the blocks that a later resize took over.
+static int64_t n_resized_blocks(const struct tide_subject *subject,
+                                const struct tide_suspect *suspect)
+{
+  const struct tide_group *place = suspect->place;
+  uint64_t n_taken = place->n_free > suspect->n_ended ? place->n_free - suspect->n_ended : 0;
+  if (subject->image->lacks & TIDE_LACK_LIFE_HIST) // then nobody knows which frees were resizes
+    n_taken = place->n_resize;
+  return place->n_alloc > n_taken ? (int64_t)(place->n_alloc - n_taken) : 0;
+}
+
 static bool is_much_copied(const struct tide_group *place, int64_t blocks)
 {
   uint64_t mean_old = place->b_resize_old / place->n_resize;
@@ -30,7 +42,7 @@ static void tell_resizes(struct tide_finding *finding, const struct tide_group *
 static void look_for_steps(const struct tide_subject *subject, const struct tide_suspect *suspect)
 {
   const struct tide_group *place = suspect->place;
-  int64_t blocks = (int64_t)(place->n_alloc - place->n_resize); // 0: allocated elsewhere
+  int64_t blocks = n_resized_blocks(subject, suspect); // 0: not known
   if (!subject->image->has_resized_bytes || place->n_resize < STEPS_RESIZES ||
       place->b_resize_old < STEPS_COPIED || !is_much_copied(place, blocks))
     return;
@@ -85,14 +97,16 @@ static void find_reserve(const struct tide_subject *subject, const struct tide_s
 static void look_for_reserve(const struct tide_subject *subject, const struct tide_suspect *suspect)
 {
   const struct tide_group *place = suspect->place;
-  int64_t containers = (int64_t)(place->n_alloc - place->n_resize);
+  int64_t containers = n_resized_blocks(subject, suspect);
   int64_t calls = (int64_t)place->n_resize;
   if (!calls) {
     containers = (int64_t)ladder_foot(suspect);
     calls = containers ? (int64_t)place->n_alloc - containers : 0;
   }
-  // Of those that are allocated elsewhere nobody knows how many there are.
-  if (!containers || calls < RESERVE_CALLS || calls / containers < RESERVE_PER_BLOCK ||
+  // Those that come from elsewhere are another's: a library's buffer, which nobody can reserve.
+  bool is_from_here = !place->n_resize || place->n_alloc > place->n_resize;
+  if (!containers || !is_from_here || calls < RESERVE_CALLS ||
+      calls / containers < RESERVE_PER_BLOCK ||
       calls < (int64_t)subject->profile->totals.n_alloc / RESERVE_OF_CALLS)
     return;
   find_reserve(subject, suspect, calls, containers);
@@ -152,6 +166,8 @@ static void look_for_crossing(const struct tide_subject *subject,
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_ALLOCATIONS, (int64_t)place->n_alloc);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_MAPPED, n);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_COPIED_BYTES, (int64_t)copied);
+  if (place->n_resize)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_RESIZES, (int64_t)place->n_resize);
   tell_when_crossed(subject, suspect, finding);
 }
 

@@ -149,14 +149,33 @@ static bool is_held_by_tables(const struct tide_subject *subject, struct held *r
          !has_fallen_since(subject, ret_held);
 }
 
+// A look has its price, and where that was paid early there is none of what came of it: much more
+// was resident later, or of what was live then most is gone.
+static bool is_outdated(const struct tide_subject *subject, const struct tide_residence *table)
+{
+  const struct tide_image *image = subject->image;
+  const struct held held = held_by(table);
+  uint64_t last_ns = subject->start_ns + subject->run_ns / 1000 * LAST_PERMILLE;
+  const struct tide_tick *last = NULL;
+  for (size_t i = 0; i < image->n_ticks; i++)
+    if (image->ticks[i].time_ns <= last_ns && is_usable(&image->ticks[i]))
+      last = &image->ticks[i];
+  bool is_gone = last && last->time_ns > held.at_ns && last->live_bytes < held.heap_bytes / 2;
+  return is_gone || later_rss(subject, &held);
+}
+
 static bool is_held(const struct tide_subject *subject, struct held *ret_held)
 {
   const struct tide_image *image = subject->image;
   size_t n = image->n_residences;
   if (image->by_fork)
     return false;
-  if (n && image->residences[n - 1].heap != TIDE_HEAP_UNKNOWN)
-    return is_held_by_tables(subject, ret_held);
+  if (n && image->residences[n - 1].heap != TIDE_HEAP_UNKNOWN) {
+    if (is_held_by_tables(subject, ret_held))
+      return true;
+    if (!is_outdated(subject, &image->residences[n - 1]))
+      return false;
+  }
   return is_kept_until_end(subject, ret_held) && is_much(ret_held);
 }
 

@@ -247,10 +247,13 @@ static char *crossing_words(struct telling *t)
                          "looks",
                          TIME(SINCE_NS), TIME(UNTIL_NS), BYTES(LARGEST_STEP_BYTES))
           : tide_strdup("");
-  return tide_sprintf("%s grows by allocating anew, past the size from which on malloc maps blocks "
-                      "apart: of %s allocations %s are of more than 128 KiB, each mapped and "
-                      "unmapped again until malloc has freed one as large; at most %s was copied%s",
-                      t->place, COUNT(ALLOCATIONS), COUNT(MAPPED), BYTES(COPIED_BYTES), when);
+  bool is_resized = tide_finding_has(t->finding, TIDE_EVIDENCE_OF_RESIZES);
+  return tide_sprintf("%s grows by %s, past the size from which on malloc maps blocks apart: of %s "
+                      "allocations %s are of more than 128 KiB, each %s until malloc has freed one "
+                      "as large; at most %s was copied%s",
+                      t->place, is_resized ? "resizing" : "allocating anew", COUNT(ALLOCATIONS),
+                      COUNT(MAPPED), is_resized ? "mapped anew" : "mapped and unmapped again",
+                      BYTES(COPIED_BYTES), when);
 }
 
 static char *reserve_words(struct telling *t)

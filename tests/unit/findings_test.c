@@ -457,6 +457,78 @@ static void what_is_missing_is_said(void **state)
   }
 }
 
+// Blocks that are resized once each where few are allocated: as a program has it whose strings are
+// made in one place and grow in another. Of 10,000 chains of one step nothing is said.
+static void blocks_from_elsewhere_are_counted(void **state)
+{
+  static const struct {
+    uint64_t n_taken, n_chains; // of 20,002 blocks, 20,000 by resizes
+  } cases[] = {{0, 0}, {19000, 1002}, {20000, 2}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_capture *capture = leaking(10);
+    struct tide_image *image = capture->images;
+    struct tide_site *site = &image->sites[1];
+    site->n_alloc = site->n_free = 20002;
+    site->b_alloc = site->b_free = 20002 * BLOCK;
+    site->n_resize = 20000;
+    site->b_resize_old = 20000 * BLOCK;
+    site->b_resize_new = 20000 * BLOCK * 2;
+    site->life_mask = 1 << 12;
+    site->first_count = 0;
+    image->counts = (struct tide_counts){tide_alloc(sizeof *image->counts.items), 1, 1};
+    image->counts.items[0] = 20002 - cases[i].n_taken;
+    struct judged j = judge(capture);
+    const struct tide_finding *found = NULL;
+    for (size_t k = 0; k < j.findings->n; k++)
+      if (j.findings->items[k].rule == TIDE_RULE_RESERVE)
+        found = &j.findings->items[k];
+    assert_int_equal(found != NULL, cases[i].n_chains != 0);
+    if (found)
+      assert_int_equal(found->evidence[TIDE_EVIDENCE_OF_CONTAINERS], cases[i].n_chains);
+    judged_done(&j);
+  }
+}
+
+// The only table is of when the heap was full; what became of it ticks alone have seen.
+static void what_no_table_saw_is_judged_by_ticks(void **state)
+{
+  const uint64_t mib = 1 << 20;
+  static const struct {
+    int64_t asked_mib, live_mib; // at the table, and at the end
+    uint64_t rss_mib;            // at the end; 95 at the peak
+    bool fires;
+  } cases[] = {{80, 10, 95, true}, {80, 78, 95, false}, {10, 10, 150, true}, {80, 10, 20, false}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_capture *capture = leaking(10);
+    struct tide_image *image = capture->images;
+    image->has_resident = true;
+    for (int k = 0; k < LOOKS; k++) {
+      bool is_late = k > LOOKS / 4;
+      image->snapshots[k].rows[0].live_blocks = 10; // nothing grows
+      image->snapshots[k].rows[0].live_bytes = 10 * BLOCK;
+      image->ticks[k].live_bytes = (is_late ? cases[i].live_mib : 80) * (int64_t)mib;
+      image->ticks[k].rss_bytes = (is_late ? cases[i].rss_mib : 95) * mib;
+    }
+    image->residences = tide_alloc(sizeof *image->residences);
+    image->n_residences = 1;
+    *image->residences = (struct tide_residence){.time_ns = RUN_MS * MS / 10,
+                                                 .asked = (uint64_t)cases[i].asked_mib * mib,
+                                                 .sum = 95 * mib,
+                                                 .heap = TIDE_HEAP_GLIBC,
+                                                 .has_recorder = true};
+    image->residences->rows[TIDE_RESIDENCE_BLOCKS] = 95 * mib;
+    struct judged j = judge(capture);
+    const struct tide_finding *found = NULL;
+    for (size_t k = 0; k < j.findings->n; k++)
+      if (j.findings->items[k].rule == TIDE_RULE_FRAGMENTED)
+        found = &j.findings->items[k];
+    assert_int_equal(found != NULL, cases[i].fires);
+    if (found)
+      assert_int_equal(found->confidence, TIDE_CONFIDENCE_LOW);
+    judged_done(&j);
+  }
+}
+
 UNIT_TESTS(findings_test)
 {
   const struct CMUnitTest tests[] = {
@@ -473,6 +545,8 @@ UNIT_TESTS(findings_test)
       cmocka_unit_test(few_looks_are_less_sure),
       cmocka_unit_test(little_of_the_memory_is_not_sure),
       cmocka_unit_test(a_table_of_before_says_so),
+      cmocka_unit_test(blocks_from_elsewhere_are_counted),
+      cmocka_unit_test(what_no_table_saw_is_judged_by_ticks),
       cmocka_unit_test(nothing_breaks_on_any_numbers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
