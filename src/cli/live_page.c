@@ -207,10 +207,16 @@ static bool begin_page(struct tide_live_page *page, struct tide_source *source)
 }
 
 // A source that gives this draft first.
-static struct tide_source *living_from(const struct tide_live_page *page, struct tide_draft *draft)
+static struct tide_source *living_from(const struct tide_live_page *page, struct tide_draft *draft,
+                                       bool is_brief)
 {
-  const struct tide_living_options options = {page->control, page->output_path, page->wake_fd,
-                                              complete_draft};
+  const struct tide_living_options options = {
+      .control = page->control,
+      .name = page->output_path,
+      .notify_fd = page->wake_fd,
+      .is_brief = is_brief,
+      .complete = complete_draft,
+  };
   struct tide_source *living = tide_living_new(&options);
   tide_living_give(living, draft, false);
   return living;
@@ -228,7 +234,7 @@ static bool show_first_draft(struct tide_live_page *page)
   while (!tide_control_collect(page->control, &asked, 0, &answer))
     await_wake(page);
   if (answer.draft) {
-    struct tide_source *living = living_from(page, answer.draft);
+    struct tide_source *living = living_from(page, answer.draft, false);
     page->living = begin_page(page, living) ? living : NULL;
   }
   tide_answer_done(&answer);
@@ -238,15 +244,21 @@ static bool show_first_draft(struct tide_live_page *page)
 // ---- for profilers ----
 
 // Somebody asks, and there is nothing to tell yet: perhaps there is by now.
-static void begin_telling(void *context)
+static void begin_telling(void *context, bool is_for_profilers)
 {
   struct tide_live_page *page = context;
-  const struct tide_ask ask = {.kind = TIDE_ASK_DRAFT};
+  struct tide_showing *showing = &page->showing;
+  const struct tide_ask ask = {.kind = TIDE_ASK_DRAFT, .is_brief = is_for_profilers};
   struct tide_answer answer = {0};
   struct tide_diag diag;
   tide_control_ask(page->control, &ask, MAX_DRAFT_MS, &answer);
-  if (answer.draft)
-    (void)!tide_showing_add(&page->showing, living_from(page, answer.draft), &diag);
+  struct tide_source *living =
+      answer.draft ? living_from(page, answer.draft, is_for_profilers) : NULL;
+  if (living && is_for_profilers)
+    (void)!tide_exhibit_open(&showing->routes.profiled, living, &showing->namer,
+                             showing->arguments->process, &diag);
+  else if (living)
+    (void)!tide_showing_add(showing, living, &diag);
   tide_answer_done(&answer);
 }
 
@@ -282,7 +294,8 @@ static struct tide_source *source_of_end(struct tide_live_page *page,
     return tide_file_source_new(result->output_path, &page->showing.opener);
   if (!result->capture->n_images || tide_draft_new(result->capture, 0, &draft, NULL))
     return NULL;
-  const struct tide_living_options options = {page->control, page->output_path, 0, complete_draft};
+  const struct tide_living_options options = {
+      .control = page->control, .name = page->output_path, .complete = complete_draft};
   struct tide_source *source = tide_living_new(&options);
   tide_living_give(source, draft, true);
   tide_draft_free(draft);

@@ -135,5 +135,5 @@ void tide_sampler_pack_snapshots(const struct tide_sampler *sampler, struct tide
 
 // Gives the image its timeline, ending in exact ticks at its peak and its end, its snapshots with
 // those of peak and end among them, its late frees if they are known, and what was seen of its RSS.
-// The image's sites, peak_ns and end_ns must be there.
-void tide_sampler_fill_image(struct tide_sampler *sampler, struct tide_image *image);
+// The image's sites, peak_ns and end_ns must be there. is_brief: without snapshots and late frees.
+void tide_sampler_fill_image(struct tide_sampler *sampler, struct tide_image *image, bool is_brief);

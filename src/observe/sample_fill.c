@@ -149,11 +149,8 @@ static void fill_ticks(const struct tide_sampler *sampler, struct tide_image *im
     image->ticks[i - 1] = ticks[i].tick;
 }
 
-void tide_sampler_fill_image(struct tide_sampler *sampler, struct tide_image *image)
+static void fill_rows(struct tide_sampler *sampler, struct tide_image *image)
 {
-  if (image->peak_ns > image->end_ns)
-    image->peak_ns = image->end_ns;
-  fill_ticks(sampler, image);
   if (image->pack) {
     tide_sampler_pack_snapshots(sampler, image);
   } else {
@@ -161,6 +158,15 @@ void tide_sampler_fill_image(struct tide_sampler *sampler, struct tide_image *im
     tide_image_add_exact_snapshots(image);
   }
   tide_sampler_fill_late_frees(sampler, image);
+}
+
+void tide_sampler_fill_image(struct tide_sampler *sampler, struct tide_image *image, bool is_brief)
+{
+  if (image->peak_ns > image->end_ns)
+    image->peak_ns = image->end_ns;
+  fill_ticks(sampler, image);
+  if (!is_brief)
+    fill_rows(sampler, image);
   struct tide_tick near = look_at_peak(sampler, image);
   tide_rss_fill_image(&sampler->rss, &near, image);
 }

@@ -227,6 +227,9 @@ static void answer_view(struct tide_routes *routes, const char *path,
                         const struct tide_request *request, struct tide_reply *reply)
 {
   const char *number = NULL;
+  routes->n_viewed++;
+  if (!routes->n_exhibits && routes->begin)
+    routes->begin(routes->begin_context, false);
   if (request->posted)
     tide_reply_text(reply, NOT_ALLOWED, "only GET and HEAD are served here");
   else if (!routes->n_exhibits)
@@ -252,12 +255,16 @@ static void lead_to_page(struct tide_reply *reply)
   reply->location = "tidemark/";
 }
 
+static struct tide_exhibit *profiled_of(struct tide_routes *routes)
+{
+  if (!routes->profiled.capture && routes->begin)
+    routes->begin(routes->begin_context, true);
+  return routes->profiled.capture ? &routes->profiled : NULL;
+}
+
 void tide_routes_answer(void *context, const struct tide_request *request, struct tide_reply *reply)
 {
   struct tide_routes *routes = context;
-  if (!routes->n_exhibits && routes->begin)
-    routes->begin(routes->begin_context);
-  struct tide_exhibit *exhibit = routes->n_exhibits ? &routes->exhibits[0] : NULL;
   const char *path = after_prefix(request->path, "/tidemark");
   if (!routes->serves_profilers)
     answer_view(routes, request->path, request, reply);
@@ -265,7 +272,7 @@ void tide_routes_answer(void *context, const struct tide_request *request, struc
     lead_to_page(reply);
   else if (path && *path == '/')
     answer_view(routes, path, request, reply);
-  else if (!tide_profilers_answer(exhibit, request, reply))
+  else if (!tide_profilers_answer(profiled_of(routes), request, reply))
     tide_reply_text(reply, NOT_FOUND, "there is no such thing here: see debug/pprof/");
 }
 
@@ -287,6 +294,7 @@ void tide_routes_done(struct tide_routes *routes)
 {
   for (size_t i = 0; i < routes->n_exhibits; i++)
     tide_exhibit_close(&routes->exhibits[i]);
+  tide_exhibit_close(&routes->profiled);
   tide_body_free(routes->page);
   tide_body_free(routes->facts);
   free(routes->policy);
@@ -347,9 +355,18 @@ struct rounds {
   uint64_t n_asked;
 };
 
+// Of those that want something newer: profilers get that by themselves.
+static uint64_t n_asked_of(const struct rounds *rounds)
+{
+  return rounds->routes->serves_profilers ? rounds->routes->n_viewed
+                                          : tide_server_n_asked(rounds->server);
+}
+
 static struct rounds rounds_of(struct tide_server *server, struct tide_routes *routes)
 {
-  return (struct rounds){server, routes, now_ms(), now_ms(), tide_server_n_asked(server)};
+  struct rounds rounds = {server, routes, now_ms(), now_ms(), 0};
+  rounds.n_asked = n_asked_of(&rounds);
+  return rounds;
 }
 
 static bool await_request_or_end(const struct rounds *rounds, const sigset_t *mask)
@@ -365,9 +382,9 @@ static bool turn(struct rounds *rounds, bool is_woken)
   uint64_t now = now_ms();
   bool looks = is_woken || now >= rounds->look_ms;
   tide_server_turn(rounds->server);
-  if (tide_server_n_asked(rounds->server) != rounds->n_asked)
+  if (n_asked_of(rounds) != rounds->n_asked)
     rounds->asked_ms = now;
-  rounds->n_asked = tide_server_n_asked(rounds->server);
+  rounds->n_asked = n_asked_of(rounds);
   if (!looks)
     return false;
   tide_routes_look(rounds->routes, now - rounds->asked_ms < WANTED_MS);

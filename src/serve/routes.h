@@ -20,11 +20,14 @@ enum { TIDE_ROUTES_MAX_CAPTURES = 2 };
 struct tide_routes {
   struct tide_exhibit exhibits[TIDE_ROUTES_MAX_CAPTURES];
   size_t n_exhibits;
+  // For profilers, which look at this moment alone: a capture of its own. All zero: not open yet.
   bool serves_profilers;
-  // Called for a request when there is no capture yet: adds one, if there is one by now. May be
-  // NULL.
-  void (*begin)(void *context);
+  struct tide_exhibit profiled;
+  // Called for a request when there is no capture for it yet: adds one, or opens that of profilers,
+  // if there is something to show by now. May be NULL.
+  void (*begin)(void *context, bool is_for_profilers);
   void *begin_context;
+  uint64_t n_viewed;       // requests for the page and its data
   const char *editor;      // template of a link that opens an editor: %f file, %l line; NULL: none
   struct tide_body *page;  // packed
   char *policy;            // the page's

@@ -56,6 +56,7 @@ enum tide_ask_kind {
 struct tide_ask {
   enum tide_ask_kind kind;
   bool is_paced;        // of a draft: when there is one to be had and the pace allows it
+  bool is_brief;        // of a draft: what was held at earlier moments may be missing
   uint64_t interval_ns; // of TIDE_ASK_INTERVAL
   int notify_fd;        // an eventfd that is written to when it is answered; 0: none
 };
@@ -124,6 +125,7 @@ struct tide_living_options {
   struct tide_control *control; // must outlive the source
   const char *name;             // what the capture is called: the path of the file it will be in
   int notify_fd;                // an eventfd, written to when a look will give something; 0: none
+  bool is_brief;                // a refresh need not give what was held at earlier moments
   // Called with each capture: to add what is known now and is not in a draft. May be NULL.
   void (*complete)(struct tide_capture *capture, const char *name);
 };

@@ -72,7 +72,7 @@ static enum tide_err refresh_recording(struct tide_source *source, uint32_t wait
                                        struct tide_capture **ret_capture, struct tide_diag *diag)
 {
   struct living *living = (struct living *)source;
-  const struct tide_ask wish = {.kind = TIDE_ASK_DRAFT};
+  const struct tide_ask wish = {.kind = TIDE_ASK_DRAFT, .is_brief = living->options.is_brief};
   struct tide_answer answer = {0};
   *ret_capture = NULL;
   if (living->given || living->is_ended)

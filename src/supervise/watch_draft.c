@@ -29,9 +29,20 @@ static uint64_t n_cells_of(const struct tide_watch *watch)
   return n;
 }
 
+// Of those that have ended, too, what they held at earlier moments is left out. They are the
+// gallery's: only this capture's own copies of them are changed. Packed ones stay as they are.
+static void shorten(struct tide_capture *capture)
+{
+  for (size_t i = 0; i < capture->n_images; i++) {
+    struct tide_image *image = &capture->images[i];
+    image->n_snapshots = image->n_late_frees = image->n_residences = 0;
+    image->has_late_frees = false;
+  }
+}
+
 // TIDE_ERR_EMPTY: nothing is recorded yet.
-static enum tide_err make_draft(struct tide_watch *watch, struct tide_draft **ret_draft,
-                                struct tide_diag *diag)
+static enum tide_err make_draft(struct tide_watch *watch, bool is_brief,
+                                struct tide_draft **ret_draft, struct tide_diag *diag)
 {
   uint64_t before_ns = tide_monotonic_ns();
   struct tide_capture *capture = tide_watch_new_capture(watch, before_ns);
@@ -42,12 +53,15 @@ static enum tide_err make_draft(struct tide_watch *watch, struct tide_draft **re
     if (!tide_watched_is_ready(watch, w, before_ns))
       continue;
     more[n_more].number = w->number;
-    tide_watched_read(watch, w, before_ns, false, &more[n_more].image);
+    tide_watched_read(watch, w, before_ns, is_brief ? TIDE_READING_BRIEF : TIDE_READING_DRAFT,
+                      &more[n_more].image);
     if (watch->options.is_attached) // our end, however it comes, lets it go
       more[n_more].image.end_kind = TIDE_END_DETACHED;
     n_more++;
   }
   tide_gallery_hang(&watch->gallery, more, n_more, capture);
+  if (is_brief)
+    shorten(capture);
   enum tide_err err = capture->n_images
                           ? tide_draft_new(capture, watch->n_drafts + 1, ret_draft, diag)
                           : tide_fail(diag, TIDE_ERR_EMPTY, "nothing has been recorded yet");
@@ -119,11 +133,14 @@ static void take_batch(const struct tide_watch *watch, bool is_paced, struct bat
   }
 }
 
-static bool wants_draft(const struct batch *batch)
+// Any draft, or one that is not brief.
+static bool wants_draft(const struct batch *batch, bool is_whole)
 {
-  for (size_t i = 0; i < batch->n; i++)
-    if (tide_asked_ask(batch->asked[i])->kind == TIDE_ASK_DRAFT)
+  for (size_t i = 0; i < batch->n; i++) {
+    const struct tide_ask *ask = tide_asked_ask(batch->asked[i]);
+    if (ask->kind == TIDE_ASK_DRAFT && !(is_whole && ask->is_brief))
       return true;
+  }
   return false;
 }
 
@@ -156,12 +173,13 @@ uint64_t tide_watch_serve_drafts(struct tide_watch *watch)
   struct tide_diag diag = {0};
   enum tide_err err = TIDE_ERR_OK;
   take_batch(watch, false, &batch);
-  if (saves_now || looks_now || wants_draft(&batch))
-    err = make_draft(watch, &draft, &diag);
+  bool is_whole = saves_now || looks_now || wants_draft(&batch, true);
+  if (is_whole || wants_draft(&batch, false))
+    err = make_draft(watch, !is_whole, &draft, &diag);
   if (saves_now)
     write_checkpoint(watch, draft);
   // What is not empty and cannot be made will not be made a second later.
-  if (draft || (looks_now && err != TIDE_ERR_EMPTY))
+  if ((draft && is_whole) || (looks_now && err != TIDE_ERR_EMPTY))
     take_batch(watch, true, &batch);
   for (size_t i = 0; i < batch.n; i++)
     answer_asked(watch, batch.asked[i], draft, err, &diag);

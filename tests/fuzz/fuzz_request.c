@@ -272,6 +272,8 @@ static void start(void)
     routes[i].serves_profilers = i == 1;
     struct tide_source *source = tide_file_source_new("a.tide", &opener);
     must(!tide_routes_add(&routes[i], source, &namer, NULL, &diag));
+    source = tide_file_source_new("a.tide", &opener);
+    must(!tide_exhibit_open(&routes[i].profiled, source, &namer, NULL, &diag));
     must(!tide_server_new(&options, &servers[i], &diag) && !tide_server_start(servers[i], &diag));
   }
   must(sscanf(tide_server_url(servers[0]), "http://127.0.0.1:%7[0-9]/", port) == 1);

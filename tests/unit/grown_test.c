@@ -210,7 +210,7 @@ static struct tide_capture *capture_of(struct run *run, uint64_t end_ns)
   tide_store_read_image(&run->view, &clock, 0, capture->images);
   capture->images->peak_ns = end_ns / 3;
   capture->images->end_ns = end_ns;
-  tide_sampler_fill_image(&run->sampler, capture->images);
+  tide_sampler_fill_image(&run->sampler, capture->images, false);
   return capture;
 }
 

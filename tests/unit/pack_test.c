@@ -140,7 +140,7 @@ static void finish(struct fixture *f, struct tide_image *image, uint64_t end_ms)
 {
   image->end_ns = end_ms * MS;
   image->end_kind = TIDE_END_EXITED;
-  tide_sampler_fill_image(&f->sampler, image);
+  tide_sampler_fill_image(&f->sampler, image, false);
 }
 
 static struct tide_buf file_of(struct tide_image *image)

@@ -242,7 +242,7 @@ static void counts_that_fall_count_nothing(void **state)
     look_with_snapshot(f, (i + 1) * 10 * MS);
   }
   struct tide_image image = image_at(f, 50 * MS);
-  tide_sampler_fill_image(&f->sampler, &image);
+  tide_sampler_fill_image(&f->sampler, &image, false);
   for (size_t i = 0, timed = 0; i < image.n_snapshots; i++)
     if (image.snapshots[i].kind == TIDE_SNAPSHOT_TIMED)
       assert_int_equal(image.snapshots[i].rows[0].n_alloc, since[timed++]);
@@ -308,7 +308,7 @@ static void counts_add_up_to_the_sites(void **state)
     if (next_random(&random) % 200 == 0) {
       uint64_t end_ms = step > 20 ? step - next_random(&random) % 20 : step;
       struct tide_image image = image_at(f, end_ms * MS);
-      tide_sampler_fill_image(&f->sampler, &image);
+      tide_sampler_fill_image(&f->sampler, &image, false);
       assert_false(image.has_late_frees); // it may not be over
       assert_counts_add_up(&image);
       tide_image_done(&image);
@@ -316,7 +316,7 @@ static void counts_add_up_to_the_sites(void **state)
   }
   struct tide_image image = image_at(f, 4000 * MS);
   tide_sampler_finish(&f->sampler, &f->view);
-  tide_sampler_fill_image(&f->sampler, &image);
+  tide_sampler_fill_image(&f->sampler, &image, false);
   assert_true(image.has_late_frees);
   assert_counts_add_up(&image);
   tide_image_done(&image);
@@ -358,7 +358,7 @@ static void peak_and_end_are_exact(void **state)
   look(f, 8 * MS);
   struct tide_image image = image_at(f, 9 * MS);
   f->sampler.ticks[1].tick.live_bytes = 20000; // as a look in the middle of a flush may have it
-  tide_sampler_fill_image(&f->sampler, &image);
+  tide_sampler_fill_image(&f->sampler, &image, false);
   assert_int_equal(image.n_ticks, 4);
   assert_int_equal(image.ticks[1].time_ns, 3 * MS);
   assert_int_equal(image.ticks[1].live_bytes, 10000);
@@ -398,7 +398,7 @@ static void counts_are_filled_in_between_walks(void **state)
   past->b_resize_new = 4 * 8;
   struct tide_image image = image_at(f, 5 * MS);
   image.peak_ns = 5 * MS;
-  tide_sampler_fill_image(&f->sampler, &image);
+  tide_sampler_fill_image(&f->sampler, &image, false);
   assert_int_equal(image.ticks[0].n_alloc, 1);
   assert_int_equal(image.ticks[1].n_alloc, 3);
   assert_int_equal(image.ticks[2].n_alloc, 5);
@@ -425,10 +425,10 @@ static void filling_twice_gives_the_same(void **state)
   fake_store_alloc(&f->store, fake_store_cell(&f->store, f->left, f->slot), 8);
   look(f, 6 * MS);
   struct tide_image checkpoint = image_at(f, 7 * MS), final = image_at(f, 8 * MS);
-  tide_sampler_fill_image(&f->sampler, &checkpoint);
+  tide_sampler_fill_image(&f->sampler, &checkpoint, false);
   assert_int_equal(checkpoint.n_snapshots, 3);
   tide_image_done(&checkpoint);
-  tide_sampler_fill_image(&f->sampler, &final);
+  tide_sampler_fill_image(&f->sampler, &final, false);
   assert_int_equal(final.n_snapshots, 3);
   tide_sampler_done(&f->sampler);
   size_t timed = final.snapshots[0].kind == TIDE_SNAPSHOT_TIMED ? 0 : 1;

@@ -92,7 +92,7 @@ static void read_both_ways(int fd)
     tide_store_read_image(&view, &clock, 0, capture->images);
     capture->images->end_ns = capture->images->start_ns + UINT64_C(20000000000);
     tide_sampler_finish(&sampler, &view);
-    tide_sampler_fill_image(&sampler, capture->images);
+    tide_sampler_fill_image(&sampler, capture->images, false);
     if (tide_capture_check(capture, &diag))
       fail_msg("%s", diag.text);
     tide_capture_free(capture);
