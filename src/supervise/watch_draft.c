@@ -53,7 +53,7 @@ static enum tide_err make_draft(struct tide_watch *watch, bool is_brief,
     if (!tide_watched_is_ready(watch, w, before_ns))
       continue;
     more[n_more].number = w->number;
-    tide_watched_read(watch, w, before_ns, is_brief ? TIDE_READING_BRIEF : TIDE_READING_DRAFT,
+    tide_watched_read(watch, w, before_ns, is_brief ? TIDE_READ_BRIEF : TIDE_READ_WHOLE,
                       &more[n_more].image);
     if (watch->options.is_attached) // our end, however it comes, lets it go
       more[n_more].image.end_kind = TIDE_END_DETACHED;

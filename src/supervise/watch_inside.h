@@ -79,15 +79,15 @@ uint64_t tide_watch_since_origin(const struct tide_watch *watch, uint64_t monoto
 // Is there a store to read? Opens the image's timeline when there first is.
 bool tide_watched_is_ready(struct tide_watch *watch, struct tide_watched *w, uint64_t now_ns);
 
-enum tide_reading {
-  TIDE_READING_DRAFT,
-  TIDE_READING_BRIEF, // without what it held at earlier moments
-  TIDE_READING_LAST,  // nobody writes the store any more, and it is read for the last time
+enum tide_how_read {
+  TIDE_READ_WHOLE,
+  TIDE_READ_BRIEF, // without what it held at earlier moments
+  TIDE_READ_LAST,  // nobody writes the store any more, and it is read for the last time
 };
 
 // The image as of end_ns.
 void tide_watched_read(struct tide_watch *watch, struct tide_watched *w, uint64_t end_ns,
-                       enum tide_reading how, struct tide_image *ret_image);
+                       enum tide_how_read how, struct tide_image *ret_image);
 
 // The image is over: turns it into plain data and lets go of its descriptors. One whose process
 // said that it would become a program that is not recorded was over then.

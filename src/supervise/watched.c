@@ -76,7 +76,7 @@ static void fill_tables(const struct tide_watched *w, struct tide_image *image)
 }
 
 void tide_watched_read(struct tide_watch *watch, struct tide_watched *w, uint64_t end_ns,
-                       enum tide_reading how, struct tide_image *ret_image)
+                       enum tide_how_read how, struct tide_image *ret_image)
 {
   struct tide_clock_reading now = tide_clock_read();
   struct tide_clock clock = tide_clock_make(watch->options.start, now, watch->origin_ns);
@@ -86,7 +86,7 @@ void tide_watched_read(struct tide_watch *watch, struct tide_watched *w, uint64_
   }
   double ago_ns = (double)(now.monotonic_ns - end_ns);
   uint64_t end_ticks = now.ticks - (uint64_t)(ago_ns / clock.ns_per_tick);
-  if (how == TIDE_READING_LAST)
+  if (how == TIDE_READ_LAST)
     tide_store_view_use_up(&w->view);
   if (w->view.header.n_cells >= TIDE_PACK_CELLS)
     tide_store_pack_image(&w->view, &clock, end_ticks, ret_image);
@@ -102,8 +102,8 @@ void tide_watched_read(struct tide_watch *watch, struct tide_watched *w, uint64_
   ret_image->end_ns = tide_watch_since_origin(watch, end_ns);
   if (ret_image->end_ns < ret_image->start_ns)
     ret_image->end_ns = ret_image->start_ns;
-  tide_sampler_fill_image(&w->sampler, ret_image, how == TIDE_READING_BRIEF);
-  if (how != TIDE_READING_BRIEF)
+  tide_sampler_fill_image(&w->sampler, ret_image, how == TIDE_READ_BRIEF);
+  if (how != TIDE_READ_BRIEF)
     fill_tables(w, ret_image);
 }
 
@@ -138,8 +138,7 @@ void tide_watch_finish(struct tide_watch *watch, size_t at, const struct tide_wa
       tide_rss_note_ceiling(&w->sampler.rss, end->ceiling_bytes);
     if (end->kind != TIDE_END_UNKNOWN)
       tide_rss_note_end(&w->sampler.rss, tide_watch_since_origin(watch, end->time_ns));
-    tide_watched_read(watch, w, end->time_ns, has_ended ? TIDE_READING_LAST : TIDE_READING_DRAFT,
-                      &image);
+    tide_watched_read(watch, w, end->time_ns, has_ended ? TIDE_READ_LAST : TIDE_READ_WHOLE, &image);
     image.end_kind = end->kind;
     image.end_value = end->value;
     if (end->cpu_ns)
