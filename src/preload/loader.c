@@ -153,13 +153,14 @@ bool tide_defined_before(const void *address, const char *name)
   return false;
 }
 
-// From one object of the list to before another, or to the end.
+// From one object of the list to before another, or to the end, but for ours: that would be the
+// hook which asks.
 static void *function_between(const struct link_map *map, const struct link_map *end,
-                              const char *name)
+                              const struct link_map *own, const char *name)
 {
   // Another thread may be closing an object: the loader's table says whether it is still there.
   for (; map && map != end && object_of(map->l_ld) == map; map = map->l_next) {
-    const Elf64_Sym *s = find_symbol(map, name);
+    const Elf64_Sym *s = map != own ? find_symbol(map, name) : NULL;
     if (s && ELF64_ST_TYPE(s->st_info) == STT_FUNC)
       return (void *)(map->l_addr + s->st_value);
   }
@@ -169,6 +170,6 @@ static void *function_between(const struct link_map *map, const struct link_map 
 void *tide_defined_near(uint64_t pc, const char *name)
 {
   const struct link_map *own = object_of(&tide_defined_near), *caller = object_of((void *)pc);
-  void *p = caller != own ? function_between(caller, NULL, name) : NULL;
-  return p || !own ? p : function_between(own->l_next, caller, name);
+  void *p = caller != own ? function_between(caller, NULL, own, name) : NULL;
+  return p || !own ? p : function_between(own->l_next, caller, own, name);
 }
