@@ -49,6 +49,22 @@ struct held { // what the allocator keeps
   enum tide_confidence confidence;
 };
 
+// What is neither of the heap nor mapped by the program itself nor the recorder's: by a table,
+// however old; else all that was beside the heap when that was fullest.
+static int64_t beside_all(const struct tide_image *image, const struct tide_tick *full)
+{
+  const struct tide_residence *table =
+      image->n_residences ? &image->residences[image->n_residences - 1] : NULL;
+  int64_t at_peak = beside_heap(full) > 0 ? beside_heap(full) : 0;
+  uint64_t bands[TIDE_RESIDENT_BANDS];
+  if (!table || table->heap == TIDE_HEAP_UNKNOWN)
+    return at_peak;
+  tide_residence_bands(table, bands);
+  int64_t told = capped(bands[TIDE_RESIDENT_FILES]) + capped(bands[TIDE_RESIDENT_STACKS]) +
+                 capped(bands[TIDE_RESIDENT_OTHER]);
+  return told < at_peak ? told : at_peak;
+}
+
 // The least of it over the last part of the run, up to where programs take down what they built.
 static bool is_kept_until_end(const struct tide_subject *subject, struct held *ret_held)
 {
@@ -56,13 +72,14 @@ static bool is_kept_until_end(const struct tide_subject *subject, struct held *r
   const struct tide_tick *full = image->has_resident ? fullest(image) : NULL, *at = NULL;
   uint64_t last_ns = subject->start_ns + subject->run_ns / 1000 * LAST_PERMILLE;
   uint64_t since_ns = last_ns - subject->run_ns / KEPT_RSS_TIME;
-  int64_t at_peak = full && beside_heap(full) > 0 ? beside_heap(full) : 0, least = 0;
+  int64_t least = 0;
   if (!full || !subject->has_course)
     return false;
+  int64_t beside = beside_all(image, full);
   for (const struct tide_tick *tick = full + 1; tick < image->ticks + image->n_ticks; tick++) {
     if (tick->time_ns > last_ns || tick->time_ns < since_ns || !is_usable(tick))
       continue;
-    int64_t kept = beside_heap(tick) - at_peak;
+    int64_t kept = beside_heap(tick) - beside;
     if (at && kept >= least)
       continue;
     at = tick;
@@ -126,6 +143,16 @@ static int64_t later_rss(const struct tide_subject *subject, const struct held *
   return highest > held->rss_bytes + held->rss_bytes / LATER_PART ? highest : 0;
 }
 
+// A table of a heap that grew or shrank meanwhile has its pages of one moment and its blocks of
+// another: what is between them is no free memory. Ticks tell more then, but not of an allocator
+// that maps its memory as any program does.
+static bool is_blurred(const struct tide_residence *table)
+{
+  uint64_t before = table->rss_before, after = table->rss_after;
+  uint64_t moved = before > after ? before - after : after - before;
+  return table->heap == TIDE_HEAP_GLIBC && moved > table->sum / BLURRED_PART;
+}
+
 // Kept for the last part of the run, as each table since then saw it. Tables are taken when the
 // heap has changed, so without a newer one it has not.
 static bool is_held_by_tables(const struct tide_subject *subject, struct held *ret_held)
@@ -135,7 +162,7 @@ static bool is_held_by_tables(const struct tide_subject *subject, struct held *r
   uint64_t since_ns = UINT64_MAX;
   for (size_t i = image->n_residences; i > 0; i--) {
     struct held held = held_by(&image->residences[i - 1]);
-    if (!is_much(&held))
+    if (!is_much(&held) || is_blurred(held.table))
       break;
     if (i == image->n_residences)
       *ret_held = held;
@@ -161,7 +188,7 @@ static bool is_outdated(const struct tide_subject *subject, const struct tide_re
     if (image->ticks[i].time_ns <= last_ns && is_usable(&image->ticks[i]))
       last = &image->ticks[i];
   bool is_gone = last && last->time_ns > held.at_ns && last->live_bytes < held.heap_bytes / 2;
-  return is_gone || later_rss(subject, &held);
+  return is_gone || is_blurred(table) || later_rss(subject, &held);
 }
 
 static bool is_held(const struct tide_subject *subject, struct held *ret_held)

@@ -84,6 +84,7 @@ enum {
   KEPT_RSS_PART = 3,           // of the RSS, a third is free memory
   KEPT_RSS_TIME = 5,           // for a fifth of the run at least
   LATER_PART = 4,              // more of the RSS than at the table: it may be kept, too, unseen
+  BLURRED_PART = 8,            // of the RSS, that came or went while the table was made
   USUAL_END_BYTES = 256 << 10, // malloc's threshold for giving its end back, and what it leaves
   MAPPED_BYTES = 128 << 10,    // malloc maps blocks of so much apart, until it frees a larger one
   MAPPED_MOST = 32 << 20,      // and those of more always
