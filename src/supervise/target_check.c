@@ -220,6 +220,19 @@ struct texts {
   const Elf64_Shdr *rodata, *comment, *debug; // NULL: it has none
 };
 
+// By what the compiler leaves in a comment; where that is gone, as in Debian's packages, by the
+// paths of its library in messages: /rustc/…, or wherever a distribution has built it.
+static bool is_compiled_by_rust(const struct file *file, const struct texts *in)
+{
+  static const char *const PATHS[] = {"/rustc/", "library/std/src/", "library/alloc/src/"};
+  if (in->comment)
+    return has_text(file, in->comment, "rustc version");
+  for (size_t i = 0; i < COUNT(PATHS); i++)
+    if (has_text(file, in->rodata, PATHS[i]))
+      return true;
+  return false;
+}
+
 // A Rust program has an allocator of its own where it has not the standard library's. Optimized as
 // a whole it may have either inlined. Then the names of what was inlined tell, in the debug info
 // that the standard library comes with, or that posix_memalign is missing; and without symbols
@@ -227,11 +240,10 @@ struct texts {
 static enum tide_rust_kind rust_kind(const struct file *file, const struct texts *in,
                                      bool knows_symbols, const struct target_elf *elf)
 {
-  bool compiled = elf->rust.shims || has_text(file, in->comment, "rustc version") ||
-                  (!in->comment && has_text(file, in->rodata, "/rustc/"));
   if (elf->rust.own || (elf->rust.shims && elf->rust.separately))
     return elf->rust.library ? TIDE_RUST_OF_LIBRARY : TIDE_RUST_OF_ITS_OWN;
-  if (!compiled || !has_text(file, in->rodata, "memory allocation of "))
+  if (!has_text(file, in->rodata, "memory allocation of ") ||
+      (!elf->rust.shims && !is_compiled_by_rust(file, in)))
     return TIDE_RUST_NONE;
   if (elf->rust.library || has_text(file, in->debug, "__rdl_alloc"))
     return TIDE_RUST_OF_LIBRARY;

@@ -44,6 +44,8 @@ fn is_pooled(p: *mut u8) -> bool {
 }
 #[allow(dead_code)]
 fn is_carved(p: *mut u8) -> bool { (p as usize).wrapping_sub(BASE.load(SeqCst)) < ROOM }
+#[allow(dead_code)]
+unsafe fn crumb() -> *mut u8 { mmap(std::ptr::null_mut(), 4096, 3, 0x22, -1, 0) }
 struct Own;
 unsafe impl GlobalAlloc for Own {
     unsafe fn alloc(&self, l: Layout) -> *mut u8 { ALLOC }
@@ -88,6 +90,8 @@ KINDS = {
               "if !is_carved(p) { System.dealloc(p, l) }"),
     "pool": ("if l.size() < 500 { pooled(l) } else { System.alloc(l) }",
              "if !is_pooled(p) { System.dealloc(p, l) }"),
+    "crumbs": ("if l.size() == 100 { crumb() } else { System.alloc(l) }",
+               "if l.size() != 100 { System.dealloc(p, l) }"),
 }
 SITES = {"small": (1000, 0), "large": (300, 300000), "grow": (50, 250000), "first": (50, 0)}
 DEBUG, RELEASE = ("-g",), ("-O", "-C", "debuginfo=1")
@@ -193,6 +197,12 @@ def check_untold(ground, prog, memory, what):
     expect([row["reason"] for row in run["unrecorded"]] == ["untold"], f"{what}: {run}")
 
 
+def hide_compiler(prog):
+    """As in Debian's packages: no comment of the compiler's, and its library built elsewhere."""
+    subprocess.run(["objcopy", "-R", ".comment", prog], check=True)
+    prog.write_bytes(prog.read_bytes().replace(b"/rustc/", b"/elses/"))
+
+
 @test
 def rust_untold(ground):
     """Without symbols nothing tells whose allocator it is: never complete where it has memory that
@@ -202,6 +212,10 @@ def rust_untold(ground):
         for kind, memory in (("mixed", "it mapped 64.0 MiB of pages by itself"),
                              ("pool", "it has 8.0 MiB of static memory")):
             check_untold(ground, rust(ground, kind, *static), memory, (kind, target))
+        prog = rust(ground, "crumbs", *static)  # of a page each
+        check_untold(ground, prog, "it mapped 3.9 MiB of pages by itself", (target, "a page"))
+        hide_compiler(prog)
+        check_untold(ground, prog, "it mapped 3.9 MiB of pages by itself", (target, "packaged"))
         said = recorded(ground, rust(ground, "wrapper", *static))
         expect(" complete: every event" in said, said)
         expect(sum(row["allocations"] for row in ground.report("x.tide")["image"]["allocators"])
