@@ -3,23 +3,9 @@
 // What the allocator adds: its own part of small blocks.
 #include "findings/subject.h"
 
-#include <string.h>
+#include "model/capture.h"
 
 // ---- small blocks ----
-
-// Of other allocators nobody knows what a block costs beside what was asked for.
-static bool is_all_glibc(const struct tide_image *image)
-{
-  for (size_t i = 0; i < image->n_allocators; i++)
-    if (image->allocators[i].family != TIDE_FAMILY_LIBC)
-      return false;
-  for (size_t i = 0; (!image->allocator || !*image->allocator) && i < image->n_modules; i++) {
-    const char *slash = strrchr(image->modules[i].path, '/');
-    if (slash && !strcmp(slash, "/libc.so.6"))
-      return true;
-  }
-  return false;
-}
 
 // What glibc's malloc takes for a block beside what was asked for, in the mean of such sizes.
 static int64_t overhead_of(int64_t bytes)
@@ -49,7 +35,7 @@ static void look_for_small(const struct tide_subject *subject, const struct tide
 
 void tide_rules_of_blocks(const struct tide_subject *subject)
 {
-  bool is_known = is_all_glibc(subject->image);
+  bool is_known = tide_image_is_glibc(subject->image); // of others nobody knows what a block costs
   for (size_t i = 0; is_known && i < subject->n_suspects; i++)
     look_for_small(subject, &subject->suspects[i]);
 }

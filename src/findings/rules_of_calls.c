@@ -4,6 +4,8 @@
 // small again and again, or into blocks with mappings of their own, temporaries of a loop.
 #include "findings/subject.h"
 
+#include "model/capture.h"
+
 // ---- resizes ----
 
 // How many blocks were resized here, one after another. Those that came from elsewhere count, too:
@@ -157,7 +159,8 @@ static void look_for_crossing(const struct tide_subject *subject,
 {
   const struct tide_group *place = suspect->place;
   uint64_t copied = place->n_resize ? place->b_moved : place->b_alloc / 2;
-  int64_t n = copied >= STEPS_COPIED ? n_climbed(suspect) : 0;
+  bool is_known = tide_image_is_glibc(subject->image); // others map as they like
+  int64_t n = is_known && copied >= STEPS_COPIED ? n_climbed(suspect) : 0;
   if (!n)
     return;
   struct tide_finding *finding =

@@ -255,3 +255,16 @@ bool tide_capture_redact_args(struct tide_capture *capture)
     any |= tide_image_redact_args(&capture->images[i]);
   return any;
 }
+
+bool tide_image_is_glibc(const struct tide_image *image)
+{
+  for (size_t i = 0; i < image->n_allocators; i++)
+    if (image->allocators[i].family != TIDE_FAMILY_LIBC)
+      return false;
+  for (size_t i = 0; (!image->allocator || !*image->allocator) && i < image->n_modules; i++) {
+    const char *slash = strrchr(image->modules[i].path, '/');
+    if (slash && !strcmp(slash, "/libc.so.6"))
+      return true;
+  }
+  return false;
+}

@@ -95,3 +95,6 @@ const char *tide_why_tag(enum tide_why why);
 // Whether the recorder was loaded all the same, so that it saw what went through libc's allocator
 // and which programs the process started.
 bool tide_why_is_partial(enum tide_why why);
+
+// Is all of the heap known to be glibc's malloc's?
+bool tide_image_is_glibc(const struct tide_image *image);

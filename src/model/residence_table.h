@@ -51,7 +51,7 @@ struct tide_residence_site {
   // Of the blocks those of TIDE_RESIDENCE_LARGE bytes and more: pages that nobody touches are in
   // these.
   uint64_t n_large, large_asked, large_resident;
-  uint64_t n_sparse; // runs less than half full that no other site's blocks keep
+  uint64_t n_sparse; // runs less than half full in which no other site has more blocks
   uint64_t sparse;   // bytes of them that are free
 };
 
@@ -112,7 +112,7 @@ struct tide_residence {
   uint64_t bucket_bytes;             // 0: there is no map
   struct tide_residence_class *classes; // by what of their runs is free in those half empty
   size_t n_classes, cap_classes;
-  uint64_t n_shared_runs, n_unclear_runs; // sparse, kept by several sites; not understood
+  uint64_t n_shared_runs, n_unclear_runs; // sparse, with blocks of several sites; not understood
   uint64_t n_sites_left; // of a shortened table: those that are not in it, and their bytes
   uint64_t left_resident;
 };

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "model/capture.h"
 #include "model/image_sums.h"
 #include "report/screen.h"
 #include "view/groups.h"
@@ -255,10 +256,9 @@ static void write_mapped(const struct details *d)
   enum { MAPPED_BUCKET = 16 }; // more than 128 KiB
   char count[TIDE_UNITS_MAX];
   uint64_t n = 0;
-  bool is_libc = d->image->allocator && !*d->image->allocator && !d->image->origin;
   for (size_t k = MAPPED_BUCKET; k < TIDE_SIZE_BUCKETS_N; k++)
     n += d->sizes[k];
-  if (!n || !is_libc || d->image->lacks & TIDE_LACK_SIZE_HIST)
+  if (!n || !tide_image_is_glibc(d->image) || d->image->lacks & TIDE_LACK_SIZE_HIST)
     return;
   TIDE_CLEANUP_FREE char *text = tide_sprintf(
       "%s of more than 128 KiB: malloc maps such apart until it has freed one as large",

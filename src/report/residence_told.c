@@ -20,7 +20,7 @@ static const struct {
     [TIDE_RESIDENCE_LIST_PINS] = {"pins", "whose blocks alone keep free memory"},
     [TIDE_RESIDENCE_LIST_RUNS] = {"runs",
                                   "runs of equal blocks, free in those less than half full"},
-    [TIDE_RESIDENCE_LIST_SPARSE] = {"sparse", "whose blocks alone keep runs less than half full"},
+    [TIDE_RESIDENCE_LIST_SPARSE] = {"sparse", "whose blocks are most in runs less than half full"},
     [TIDE_RESIDENCE_LIST_LARGE] = {"large", "large blocks, not in memory"},
     [TIDE_RESIDENCE_LIST_ENDED] = {"ended", "large blocks, not in memory when they were freed"},
     [TIDE_RESIDENCE_LIST_ARENAS] = {"arenas", "arenas of malloc, in memory"},

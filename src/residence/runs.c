@@ -72,14 +72,15 @@ static struct tide_residence_class *class_row(struct tide_residence *to, uint64_
   return &to->classes[to->n_classes++];
 }
 
-// Whose survivors keep a run that is mostly free.
+// Whose survivors keep a run that is mostly free: the site that has most of them, of several the
+// first.
 static void tell_keeper(struct tide_runs *runs, uint64_t free_bytes)
 {
-  struct tide_residence_site *site = &runs->to->sites[runs->site];
-  if (runs->of_several) {
-    runs->to->n_shared_runs++;
-    return;
-  }
+  size_t most = 0;
+  for (size_t i = 1; i < runs->n_sites; i++)
+    most = runs->sites[i].n > runs->sites[most].n ? i : most;
+  struct tide_residence_site *site = &runs->to->sites[runs->sites[most].site];
+  runs->to->n_shared_runs += runs->n_sites > 1;
   site->n_sparse++;
   site->sparse += free_bytes;
 }
@@ -116,6 +117,21 @@ void tide_runs_end(struct tide_runs *runs)
   runs->now = (struct tide_run_at){0};
 }
 
+static void count_block(struct tide_runs *runs, uint32_t site)
+{
+  size_t i = 0;
+  runs->n_live++;
+  while (i < runs->n_sites && runs->sites[i].site != site)
+    i++;
+  if (i == TIDE_RUN_SITES)
+    return;
+  if (i == runs->n_sites) {
+    runs->sites[runs->n_sites++].n = 0;
+    runs->sites[i].site = site;
+  }
+  runs->sites[i].n++;
+}
+
 static void begin_run(struct tide_runs *runs, const struct tide_run_at *at,
                       const struct tide_recorded_block *block)
 {
@@ -124,10 +140,9 @@ static void begin_run(struct tide_runs *runs, const struct tide_run_at *at,
   tide_runs_end(runs);
   runs->now = *at;
   runs->first = block->lo;
-  runs->n_live = 1;
-  runs->site = block->site;
-  runs->of_several = false;
+  runs->n_live = runs->n_sites = 0;
   runs->is_unclear = overlaps;
+  count_block(runs, block->site);
 }
 
 void tide_runs_pass(struct tide_runs *runs, const struct tide_recorded_block *block)
@@ -141,6 +156,5 @@ void tide_runs_pass(struct tide_runs *runs, const struct tide_recorded_block *bl
     return;
   }
   runs->is_unclear |= at.class != runs->now.class || (block->lo - runs->first) % at.class;
-  runs->of_several |= block->site != runs->site;
-  runs->n_live++;
+  count_block(runs, block->site);
 }

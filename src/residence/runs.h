@@ -21,6 +21,7 @@ struct tide_run_at {
   uint64_t n_slots; // blocks that there is room for
 };
 
+enum { TIDE_RUN_SITES = 16 }; // whose blocks are told apart in one run; those of more are not
 struct tide_runs {
   enum tide_runs_layout layout;
   struct tide_space *space;
@@ -28,8 +29,12 @@ struct tide_runs {
   struct tide_run_at now; // the run that is being told; class 0: none
   uint64_t first;         // its first block
   uint64_t n_live;
-  uint32_t site; // whose blocks they are
-  bool of_several, is_unclear;
+  struct {
+    uint32_t site;
+    uint64_t n; // blocks
+  } sites[TIDE_RUN_SITES];
+  size_t n_sites;
+  bool is_unclear;
 };
 
 // The run that a block is in or, where there is none, the pages that it keeps.

@@ -150,7 +150,7 @@ static char *fragmented_words(struct telling *t)
     tide_buf_printf(&text, "; %s is free in runs of equal blocks less than half full",
                     BYTES(SPARSE_BYTES));
   if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_SPARSE_RUNS))
-    tide_buf_printf(&text, ", of which blocks of %s alone keep %s", t->where, COUNT(SPARSE_RUNS));
+    tide_buf_printf(&text, ", and in %s of them most are of %s", COUNT(SPARSE_RUNS), t->where);
   if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_BLOCKS))
     tide_buf_printf(&text, "; most blocks that are left, %s, are of %s", COUNT(BLOCKS), t->where);
   char *words = tide_strdup(tide_buf_cstr(&text));

@@ -290,6 +290,23 @@ def explain_of_a_process_says_what_settings_give_back(ground):
 
 
 @test
+def explain_says_of_glibc_alone_what_malloc_maps(ground):
+    program = built(ground, SOURCES / "faults.cpp")
+    if not program:
+        raise record.Skip("no compiler of C++ here")
+    for libraries, is_told in ("", True), ("libjemalloc.so.2", False):
+        done = ground.record("-f", "-o", "x.tide", "--", "env", f"LD_PRELOAD={libraries}", program,
+                             "cxx_crossing")
+        expect(done.status == 0, done.stderr)
+        told = ground.run(ground.tidemark, "explain", "--json", "x.tide").stdout
+        rules = [found["rule"] for found in json.loads(told)["findings"]]
+        expect(("crossing" in rules) == is_told, f"{libraries}: {rules}")
+        text = ground.run(ground.tidemark, "report", "--details", "--sort", "total",
+                          "x.tide").stdout
+        expect(("maps such apart" in " ".join(text.split())) == is_told, text)
+
+
+@test
 def maps_says_what_another_allocator_would_not_keep(ground):
     """Up to the pages without a block in use: jemalloc, told to keep none, comes near that."""
     program = built(ground, SOURCES / "held.c")
