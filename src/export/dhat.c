@@ -59,15 +59,15 @@ static int64_t larger(int64_t a, int64_t b)
 // Sums in a point; a program that was killed between two counters may be one event off.
 static void add_to_point(struct point *point, const struct tide_profile_site *site)
 {
-  point->tb += site->counters->b_alloc;
-  point->tbk += site->counters->n_alloc;
-  point->life_ns += site->counters->life_ns + (uint64_t)site->counters->age_ns;
-  point->gb += larger(site->counters->peak_bytes, 0);
-  point->gbk += larger(site->counters->peak_blocks, 0);
+  point->tb += TIDE_OF_SITE(site, b_alloc);
+  point->tbk += TIDE_OF_SITE(site, n_alloc);
+  point->life_ns += TIDE_OF_SITE(site, life_ns) + (uint64_t)TIDE_OF_SITE(site, age_ns);
+  point->gb += larger(TIDE_OF_SITE(site, peak_bytes), 0);
+  point->gbk += larger(TIDE_OF_SITE(site, peak_blocks), 0);
   point->eb += larger(tide_site_live_bytes(site), 0);
   point->ebk += larger(tide_site_live_blocks(site), 0);
-  point->mb += larger(site->counters->high_bytes,
-                      larger(site->counters->peak_bytes, tide_site_live_bytes(site)));
+  point->mb += larger(TIDE_OF_SITE(site, high_bytes),
+                      larger(TIDE_OF_SITE(site, peak_bytes), tide_site_live_bytes(site)));
 }
 
 static void add_site(struct writer *w, const struct tide_profile_site *site)
@@ -192,7 +192,7 @@ enum tide_err tide_dhat_write(struct tide_sink *sink, struct tide_view *view,
   tide_export_stacks_init(&w.stacks, view, frame_text);
   tide_intern_text(&w.stacks.texts, "[root]"); // readers count on it being the first
   for (size_t i = 0; i < profile->n_sites; i++)
-    if (tide_view_has(view, i) && profile->sites[i].counters->n_alloc)
+    if (tide_view_has(view, i) && TIDE_OF_SITE(&profile->sites[i], n_alloc))
       add_site(&w, &profile->sites[i]);
   tide_json_init(&json, sink);
   write_document(&json, &w);

@@ -209,8 +209,8 @@ static void gather_stacks(struct writer *w, const struct tide_question *question
   for (size_t i = 0; i < profile->n_sites; i++) {
     const struct tide_profile_site *site = &profile->sites[i];
     const struct numbers numbers = {at_least_0(blocks[i]), at_least_0(bytes[i]),
-                                    has_totals ? site->counters->n_alloc : 0,
-                                    has_totals ? site->counters->b_alloc : 0};
+                                    has_totals ? TIDE_OF_SITE(site, n_alloc) : 0,
+                                    has_totals ? TIDE_OF_SITE(site, b_alloc) : 0};
     bool is_zero = !numbers.blocks && !numbers.bytes && !numbers.n_alloc && !numbers.b_alloc;
     if (tide_view_has(w->view, i) && !is_zero)
       add_site(w, site->stack, &numbers);

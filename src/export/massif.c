@@ -105,9 +105,11 @@ static void find_wanted(struct writer *w)
 static int64_t sum_snapshot(const struct writer *w, const struct tide_snapshot *snapshot)
 {
   int64_t sum = 0;
-  for (size_t i = 0; i < snapshot->n_rows; i++)
-    if (w->wanted[snapshot->rows[i].stack])
-      sum = capped_sum(sum, sane_bytes(snapshot->rows[i].live_bytes));
+  for (size_t i = 0; i < snapshot->n_rows; i++) {
+    const struct tide_snapshot_row row = tide_snapshot_row_at(snapshot, i);
+    if (w->wanted[row.stack])
+      sum = capped_sum(sum, sane_bytes(row.live_bytes));
+  }
   return sum;
 }
 
@@ -147,7 +149,7 @@ static void make_snapshot(struct writer *w, enum tide_snapshot_kind kind, uint64
   for (size_t i = 0; i < profile->n_sites; i++) {
     const struct tide_profile_site *site = &profile->sites[i];
     int64_t bytes =
-        kind == TIDE_SNAPSHOT_PEAK ? site->counters->peak_bytes : tide_site_live_bytes(site);
+        kind == TIDE_SNAPSHOT_PEAK ? TIDE_OF_SITE(site, peak_bytes) : tide_site_live_bytes(site);
     made->rows[made->n_rows++] =
         (struct tide_snapshot_row){.stack = site->stack, .live_bytes = bytes};
   }
@@ -266,9 +268,11 @@ static void read_stacks(struct writer *w)
   w->node_of = tide_alloc_array(w->image->n_frames, sizeof *w->node_of);
   for (size_t m = 0; m < w->n_moments; m++) {
     const struct tide_snapshot *snapshot = w->moments[m].snapshot;
-    for (size_t i = 0; snapshot && i < snapshot->n_rows; i++)
-      if (is_told(w, &snapshot->rows[i]))
-        w->node_of[snapshot->rows[i].stack] = 1;
+    for (size_t i = 0; snapshot && i < snapshot->n_rows; i++) {
+      const struct tide_snapshot_row row = tide_snapshot_row_at(snapshot, i);
+      if (is_told(w, &row))
+        w->node_of[row.stack] = 1;
+    }
     most = snapshot && snapshot->n_rows > most ? snapshot->n_rows : most;
   }
   for (size_t i = 0; i < profile->n_sites; i++) {
@@ -287,10 +291,10 @@ static void read_items(struct writer *w, const struct tide_snapshot *snapshot)
   w->n_items = 0;
   w->heap = 0;
   for (size_t i = 0; i < snapshot->n_rows; i++) {
-    const struct tide_snapshot_row *row = &snapshot->rows[i];
-    if (!is_told(w, row))
+    const struct tide_snapshot_row row = tide_snapshot_row_at(snapshot, i);
+    if (!is_told(w, &row))
       continue;
-    struct item item = {w->node_of[row->stack], sane_bytes(row->live_bytes)};
+    struct item item = {w->node_of[row.stack], sane_bytes(row.live_bytes)};
     w->items[w->n_items++] = item;
     w->heap = capped_sum(w->heap, item.bytes);
   }

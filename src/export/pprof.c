@@ -282,12 +282,12 @@ static void find_locations(struct writer *w, const struct tide_profile_site *sit
 // The mean size of a block, which readers can tell samples apart by.
 static void put_mean_bytes(struct writer *w, const struct tide_profile_site *site)
 {
-  if (!site->counters->n_alloc || w->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS))
+  if (!TIDE_OF_SITE(site, n_alloc) || w->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS))
     return;
   uint32_t word = string_of(w, "bytes");
   tide_buf_clear(&w->inner);
   put_u64(&w->inner, LABEL_KEY, word);
-  put_u64(&w->inner, LABEL_NUM, site->counters->b_alloc / site->counters->n_alloc);
+  put_u64(&w->inner, LABEL_NUM, TIDE_OF_SITE(site, b_alloc) / TIDE_OF_SITE(site, n_alloc));
   put_u64(&w->inner, LABEL_NUM_UNIT, word);
   put_bytes(&w->message, S_LABEL, w->inner.data, w->inner.n);
 }

@@ -84,8 +84,9 @@ static void set_resizes(struct row *row, const struct tide_view *view)
   uint64_t n = 0, bytes = 0;
   for (size_t i = 0; i < profile->n_sites; i++)
     if (tide_view_has(view, i)) {
-      n += profile->sites[i].counters->n_resize;
-      bytes += profile->sites[i].counters->b_resize_new - profile->sites[i].counters->b_resize_old;
+      n += TIDE_OF_SITE(&profile->sites[i], n_resize);
+      bytes += TIDE_OF_SITE(&profile->sites[i], b_resize_new) -
+               TIDE_OF_SITE(&profile->sites[i], b_resize_old);
     }
   if (!(profile->image->lacks & TIDE_LACK_RESIZES))
     set_cell(row, REALLOCATIONS, (int64_t)n);
@@ -133,11 +134,13 @@ struct counts { // allocated up to a snapshot, by the stacks of the view
 static void add_counts(struct counts *counts, const struct tide_snapshot *snapshot,
                        const uint8_t *wanted)
 {
-  for (size_t i = 0; i < snapshot->n_rows; i++)
-    if (wanted[snapshot->rows[i].stack]) {
-      counts->n += snapshot->rows[i].n_alloc;
-      counts->bytes += snapshot->rows[i].b_alloc;
+  for (size_t i = 0; i < snapshot->n_rows; i++) {
+    const struct tide_snapshot_row row = tide_snapshot_row_at(snapshot, i);
+    if (wanted[row.stack]) {
+      counts->n += row.n_alloc;
+      counts->bytes += row.b_alloc;
     }
+  }
 }
 
 static void write_snapshot(struct tide_sink *sink, const struct tide_view *view, size_t idx,
@@ -147,11 +150,13 @@ static void write_snapshot(struct tide_sink *sink, const struct tide_view *view,
   const struct tide_snapshot *snapshot = &image->snapshots[idx];
   struct row row = {.time_ns = snapshot->time_ns};
   uint64_t bytes = 0, blocks = 0;
-  for (size_t i = 0; i < snapshot->n_rows; i++)
-    if (wanted[snapshot->rows[i].stack]) {
-      bytes += (uint64_t)snapshot->rows[i].live_bytes;
-      blocks += (uint64_t)snapshot->rows[i].live_blocks;
+  for (size_t i = 0; i < snapshot->n_rows; i++) {
+    const struct tide_snapshot_row live = tide_snapshot_row_at(snapshot, i);
+    if (wanted[live.stack]) {
+      bytes += (uint64_t)live.live_bytes;
+      blocks += (uint64_t)live.live_blocks;
     }
+  }
   set_cell(&row, LIVE_BYTES, (int64_t)bytes);
   if (!(image->lacks & TIDE_LACK_BLOCKS))
     set_cell(&row, LIVE_BLOCKS, (int64_t)blocks);

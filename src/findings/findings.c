@@ -95,16 +95,15 @@ static void tell_courses(struct tide_subject *subject, const struct tide_timelin
 {
   const struct tide_groups *groups = subject->groups;
   TIDE_CLEANUP_FREE int64_t *live = tide_alloc_array(timeline->n_times + 1, sizeof *live);
-  TIDE_CLEANUP_FREE int64_t *kept = tide_alloc_array(timeline->n_times + 1, sizeof *kept);
   for (size_t i = 0; i < subject->n_suspects; i++) {
     struct tide_suspect *suspect = &subject->suspects[i];
     size_t first = groups->first[suspect->group_idx];
     size_t n = groups->first[suspect->group_idx + 1] - first;
-    tide_timeline_sum(timeline, groups->stacks + first, n, TIDE_UNIT_BLOCKS, live, kept);
+    tide_timeline_sum(timeline, groups->stacks + first, n, TIDE_UNIT_BLOCKS, live, NULL);
     for (unsigned k = 0; k < MOMENTS; k++)
       suspect->course.live_blocks[k] = sane(live[looks[k]]);
     base_of(live, looks, suspect->course.base_blocks);
-    tide_timeline_sum(timeline, groups->stacks + first, n, TIDE_UNIT_BYTES, live, kept);
+    tide_timeline_sum(timeline, groups->stacks + first, n, TIDE_UNIT_BYTES, live, NULL);
     for (unsigned k = 0; k < MOMENTS; k++)
       suspect->course.live_bytes[k] = sane(live[looks[k]]);
     base_of(live, looks, suspect->course.base_bytes);
@@ -139,11 +138,12 @@ static uint64_t threads_of(const struct tide_subject *subject, const struct tide
        i++) {
     const struct tide_profile_site *site = &subject->profile->sites[groups->sites[i]];
     for (uint32_t k = 0; k < site->n_rows; k++) {
-      const struct tide_site *row = &image->sites[subject->profile->rows[site->first_row + k]];
-      if (row->thread >= image->n_threads_known || !row->n_alloc || met[row->thread])
+      const struct tide_site row =
+          tide_image_site(image, subject->profile->rows[site->first_row + k]);
+      if (row.thread >= image->n_threads_known || !row.n_alloc || met[row.thread])
         continue;
-      met[row->thread] = 1;
-      n += image->threads[row->thread].n_owners ? image->threads[row->thread].n_owners : 1;
+      met[row.thread] = 1;
+      n += image->threads[row.thread].n_owners ? image->threads[row.thread].n_owners : 1;
     }
   }
   return n;

@@ -83,8 +83,8 @@ static size_t n_stacks_for_half(const struct tide_subject *subject,
   int64_t all = 0, sum = 0;
   for (size_t i = 0; i < n; i++) {
     const struct tide_profile_site *site = &subject->profile->sites[groups->sites[first + i]];
-    held[i] = site->counters->peak_blocks > tide_site_live_blocks(site)
-                  ? site->counters->peak_blocks
+    held[i] = TIDE_OF_SITE(site, peak_blocks) > tide_site_live_blocks(site)
+                  ? TIDE_OF_SITE(site, peak_blocks)
                   : tide_site_live_blocks(site);
     held[i] = held[i] > 0 ? held[i] : 0;
     all = tide_added(all, held[i]);

@@ -361,17 +361,17 @@ static struct needed needed_at_once(const struct tide_subject *subject)
     const struct tide_snapshot *snapshot = &subject->image->snapshots[i];
     struct needed now = {0};
     for (size_t k = 0; k < snapshot->n_rows; k++) {
-      const struct tide_snapshot_row *row = &snapshot->rows[k];
-      size_t idx = tide_subject_of_stack(subject, row->stack);
-      bool of_heap = !(subject->image->frames[row->stack].flags & TIDE_FRAME_PAGES);
-      if (!of_heap || row->live_bytes <= 0 || row->live_blocks <= 0)
+      const struct tide_snapshot_row row = tide_snapshot_row_at(snapshot, k);
+      size_t idx = tide_subject_of_stack(subject, row.stack);
+      bool of_heap = !(subject->image->frames[row.stack].flags & TIDE_FRAME_PAGES);
+      if (!of_heap || row.live_bytes <= 0 || row.live_blocks <= 0)
         continue;
       if (idx != TIDE_SUSPECT_NONE && is_large(&subject->suspects[idx])) {
-        now.large = tide_added(now.large, row->live_bytes);
+        now.large = tide_added(now.large, row.live_bytes);
         continue;
       }
-      now.small = tide_added(now.small, row->live_bytes);
-      now.small_blocks = tide_added(now.small_blocks, row->live_blocks);
+      now.small = tide_added(now.small, row.live_bytes);
+      now.small_blocks = tide_added(now.small_blocks, row.live_blocks);
     }
     needed.large = now.large > needed.large ? now.large : needed.large;
     needed.small = now.small > needed.small ? now.small : needed.small;

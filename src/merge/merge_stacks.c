@@ -10,6 +10,7 @@
 #include "base/lookup.h"
 #include "model/image_sums.h"
 #include "model/model.h"
+#include "model/rows.h"
 #include "model/stored_names.h"
 
 #include <stdlib.h>
@@ -372,7 +373,7 @@ static void add_sites(struct stacks *s, const struct maps *maps)
 {
   struct tide_image *image = s->image;
   for (size_t i = 0; i < maps->input->n_sites; i++) {
-    struct tide_site site = maps->input->sites[i];
+    struct tide_site site = tide_image_site(maps->input, i);
     site.stack = maps->nodes[site.stack];
     site.thread = maps->threads[site.thread];
     site.first_ns = tide_merge_time(maps->input, site.first_ns);

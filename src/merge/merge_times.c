@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "model/image_sums.h"
 #include "model/model.h"
+#include "model/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,12 +134,12 @@ static void add_rows(struct row_sum *sums, const struct tide_snapshot *snapshot,
                      const uint32_t *nodes, bool live, bool counts)
 {
   for (size_t i = 0; i < snapshot->n_rows; i++) {
-    const struct tide_snapshot_row *row = &snapshot->rows[i];
-    struct row_sum *sum = &sums[nodes[row->stack]];
-    sum->live_bytes += live ? (uint64_t)row->live_bytes : 0;
-    sum->live_blocks += live ? (uint64_t)row->live_blocks : 0;
-    sum->n_alloc += counts ? row->n_alloc : 0;
-    sum->b_alloc += counts ? row->b_alloc : 0;
+    const struct tide_snapshot_row row = tide_snapshot_row_at(snapshot, i);
+    struct row_sum *sum = &sums[nodes[row.stack]];
+    sum->live_bytes += live ? (uint64_t)row.live_bytes : 0;
+    sum->live_blocks += live ? (uint64_t)row.live_blocks : 0;
+    sum->n_alloc += counts ? row.n_alloc : 0;
+    sum->b_alloc += counts ? row.b_alloc : 0;
   }
 }
 

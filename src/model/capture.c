@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "model/model.h"
 #include "model/pack.h"
+#include "model/rows.h"
 #include "model/stored_names.h"
 
 #include <inttypes.h>
@@ -44,8 +45,8 @@ struct tide_image *tide_image_unrecorded(uint32_t pid, const char *exe)
 void tide_image_drop_pieces(struct tide_image *image)
 {
   if (image->pieces) {
-    free(image->pieces->changes);
-    free(image->pieces->counts);
+    tide_columns_free(image->pieces->changes);
+    tide_columns_free(image->pieces->counts);
   }
   free(image->pieces);
   image->pieces = NULL;
@@ -56,7 +57,7 @@ void tide_image_done(struct tide_image *image)
   for (size_t i = 0; i < image->n_modules; i++)
     free(image->modules[i].path);
   for (size_t i = 0; i < image->n_snapshots; i++)
-    free(image->snapshots[i].rows);
+    tide_snapshot_done(&image->snapshots[i]);
   for (size_t i = 0; i < image->n_marks; i++)
     free(image->marks[i].name);
   free(image->exe);
@@ -74,6 +75,7 @@ void tide_image_done(struct tide_image *image)
   free(image->modules);
   free(image->frames);
   free(image->sites);
+  tide_columns_free(image->packed_sites);
   free(image->counts.items);
   free(image->threads);
   free(image->ticks);

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "model/pack.h"
+#include "model/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,15 +34,15 @@ void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums
   }
   TIDE_CLEANUP_FREE uint16_t *root = tide_image_root_flags(image);
   for (size_t i = 0; i < image->n_sites; i++) {
-    const struct tide_site *site = &image->sites[i];
-    if (root[site->stack] & TIDE_FRAME_PAGES)
+    const struct tide_site site = tide_image_site(image, i);
+    if (root[site.stack] & TIDE_FRAME_PAGES)
       continue;
-    sums.n_alloc += site->n_alloc;
-    sums.b_alloc += site->b_alloc;
-    sums.n_free += site->n_free;
-    sums.b_free += site->b_free;
-    sums.n_resize += site->n_resize;
-    resized += site->b_resize_new - site->b_resize_old;
+    sums.n_alloc += site.n_alloc;
+    sums.b_alloc += site.b_alloc;
+    sums.n_free += site.n_free;
+    sums.b_free += site.b_free;
+    sums.n_resize += site.n_resize;
+    resized += site.b_resize_new - site.b_resize_old;
   }
   sums.live_blocks = (int64_t)(sums.n_alloc - sums.n_free);
   sums.live_bytes = (int64_t)(sums.b_alloc - sums.b_free);
@@ -56,8 +57,8 @@ void tide_image_settle_peak(struct tide_image *image)
   uint64_t sum = 0;
   TIDE_CLEANUP_FREE uint16_t *root = tide_image_root_flags(image);
   for (size_t i = 0; i < image->n_sites; i++)
-    if (!(root[image->sites[i].stack] & TIDE_FRAME_PAGES))
-      sum += (uint64_t)image->sites[i].peak_bytes;
+    if (!(root[tide_image_site_stack(image, i)] & TIDE_FRAME_PAGES))
+      sum += tide_image_site_number(image, i, TIDE_COUNTER_IDX(peak_bytes));
   uint64_t told = (uint64_t)image->peak_bytes;
   image->peak_bytes = (int64_t)sum;
   image->peak_bound_bytes += (int64_t)(sum - told) < 0 ? told - sum : sum - told;
@@ -74,7 +75,7 @@ static struct stack_rows stack_rows_new(const struct tide_image *image)
 {
   struct stack_rows all = {.row_of = tide_alloc_array(image->n_frames, sizeof *all.row_of)};
   for (size_t i = 0; i < image->n_sites; i++)
-    all.row_of[image->sites[i].stack] = 1;
+    all.row_of[tide_image_site_stack(image, i)] = 1;
   for (size_t i = 0; i < image->n_frames; i++)
     if (all.row_of[i])
       all.row_of[i] = (uint32_t)++all.n;
@@ -120,10 +121,10 @@ static struct tide_snapshot peak_snapshot(const struct tide_image *image)
 {
   struct stack_rows all = stack_rows_new(image);
   for (size_t i = 0; i < image->n_sites; i++) {
-    const struct tide_site *site = &image->sites[i];
-    struct tide_snapshot_row *row = row_of(&all, site->stack);
-    add_wrapping(&row->live_bytes, (uint64_t)site->peak_bytes);
-    add_wrapping(&row->live_blocks, (uint64_t)site->peak_blocks);
+    const struct tide_site site = tide_image_site(image, i);
+    struct tide_snapshot_row *row = row_of(&all, site.stack);
+    add_wrapping(&row->live_bytes, (uint64_t)site.peak_bytes);
+    add_wrapping(&row->live_blocks, (uint64_t)site.peak_blocks);
   }
   return snapshot_of(&all, TIDE_SNAPSHOT_PEAK, image->peak_ns);
 }
@@ -133,23 +134,23 @@ static struct tide_snapshot end_snapshot(const struct tide_image *image)
 {
   struct stack_rows all = stack_rows_new(image);
   for (size_t i = 0; i < image->n_sites; i++) {
-    const struct tide_site *site = &image->sites[i];
-    struct tide_snapshot_row *row = row_of(&all, site->stack);
-    add_wrapping(&row->live_bytes, site->b_alloc - site->b_free);
-    add_wrapping(&row->live_blocks, site->n_alloc - site->n_free);
-    row->n_alloc += site->n_alloc;
-    row->b_alloc += site->b_alloc;
+    const struct tide_site site = tide_image_site(image, i);
+    struct tide_snapshot_row *row = row_of(&all, site.stack);
+    add_wrapping(&row->live_bytes, site.b_alloc - site.b_free);
+    add_wrapping(&row->live_blocks, site.n_alloc - site.n_free);
+    row->n_alloc += site.n_alloc;
+    row->b_alloc += site.b_alloc;
   }
   for (size_t i = 0; i < image->n_snapshots; i++)
     for (size_t k = 0; k < image->snapshots[i].n_rows; k++) {
-      const struct tide_snapshot_row *counted = &image->snapshots[i].rows[k];
-      if (counted->stack >= image->n_frames)
+      const struct tide_snapshot_row counted = tide_snapshot_row_at(&image->snapshots[i], k);
+      if (counted.stack >= image->n_frames)
         continue; // a broken store has fewer nodes than before
-      struct tide_snapshot_row *row = row_of(&all, counted->stack);
+      struct tide_snapshot_row *row = row_of(&all, counted.stack);
       if (!row)
         continue; // or fewer cells
-      take_off(&row->n_alloc, counted->n_alloc);
-      take_off(&row->b_alloc, counted->b_alloc);
+      take_off(&row->n_alloc, counted.n_alloc);
+      take_off(&row->b_alloc, counted.b_alloc);
     }
   return snapshot_of(&all, TIDE_SNAPSHOT_END, image->end_ns);
 }

@@ -94,6 +94,7 @@ struct tide_snapshot {
   enum tide_snapshot_kind kind;
   struct tide_snapshot_row *rows; // by rising stack; rows of nothing but zeros left out
   size_t n_rows;
+  struct tide_columns *packed; // has them instead, if it is not NULL: see model/rows.h
 };
 
 // Blocks of one stack that were allocated before one snapshot and freed after it: between which
@@ -167,8 +168,8 @@ enum { TIDE_SAMPLED_SOMEHOW = 1 };
 
 // A snapshot whose end has not been read yet: it is none before that.
 struct tide_snapshot_pieces {
-  struct tide_snapshot_row *changes, *counts; // by rising stack
-  size_t n_changes, n_counts;
+  struct tide_columns *changes, *counts; // a stack, which rises, and two numbers; NULL: none
+  uint64_t next_change, next_count;      // the lowest stack that a further row may have
   bool has_counts;
 };
 
@@ -229,6 +230,7 @@ struct tide_image {
   struct tide_frame *frames; // [0] is the root
   size_t n_frames;
   struct tide_site *sites;
+  struct tide_columns *packed_sites; // has them instead, if it is not NULL: see model/rows.h
   size_t n_sites;
   struct tide_counts counts;       // of the sites' histograms
   struct tide_thread_row *threads; // [0] stands for "unknown"

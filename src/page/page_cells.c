@@ -33,15 +33,15 @@ static void scatter(struct cells *cells, const struct tide_page_sites *sites,
                     const struct tide_snapshot *snapshot)
 {
   for (size_t i = 0; i < snapshot->n_rows; i++) {
-    const struct tide_snapshot_row *row = &snapshot->rows[i];
-    uint32_t number = sites->of_stack[row->stack];
+    const struct tide_snapshot_row row = tide_snapshot_row_at(snapshot, i);
+    uint32_t number = sites->of_stack[row.stack];
     if (!number)
       continue; // nobody allocated there: the site would say nothing else
     struct change *change = &cells->changes[number - 1];
-    change->now.bytes += (uint64_t)row->live_bytes;
-    change->now.blocks += (uint64_t)row->live_blocks;
-    change->n_alloc += row->n_alloc;
-    change->b_alloc += row->b_alloc;
+    change->now.bytes += (uint64_t)row.live_bytes;
+    change->now.blocks += (uint64_t)row.live_blocks;
+    change->n_alloc += row.n_alloc;
+    change->b_alloc += row.b_alloc;
     cells->touched[(number - 1) / 64] |= 1ull << (number - 1) % 64;
   }
 }

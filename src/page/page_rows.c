@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "model/image_sums.h"
+#include "model/rows.h"
 
 #include <stdlib.h>
 
@@ -35,7 +36,7 @@ static int64_t most_of_gathered(const struct tide_page_sites *sites,
 {
   uint64_t sum = 0;
   for (size_t i = other->first; i < other->first + other->n; i++)
-    sum += (uint64_t)profile->sites[sites->gathered[i]].counters->high_bytes;
+    sum += (uint64_t)TIDE_OF_SITE(&profile->sites[sites->gathered[i]], high_bytes);
   int64_t most = other->of_pages ? profile->image->page_peak_bytes : profile->image->peak_bytes;
   return most > 0 && sum > (uint64_t)most ? most : (int64_t)sum;
 }
@@ -46,7 +47,7 @@ void tide_page_sites_write(const struct tide_page_sites *sites, const struct tid
   for (size_t i = 0; i < sites->n_kept; i++) {
     const struct tide_profile_site *site = &profile->sites[sites->kept[i]];
     uint32_t node = tide_page_names_node(names, site->stack);
-    write_site(columns, node, site->kind, site->counters->high_bytes);
+    write_site(columns, node, site->kind, TIDE_OF_SITE(site, high_bytes));
   }
   for (size_t i = 0; i < sites->n_others; i++) {
     const struct tide_page_other *other = &sites->others[i];
@@ -95,8 +96,10 @@ static void write_histograms(struct tide_page_column *columns, uint32_t number,
 static size_t threads_of(const struct tide_image *image)
 {
   size_t n = 0;
-  for (size_t i = 0; i < image->n_sites; i++)
-    n = image->sites[i].thread >= n ? image->sites[i].thread + (size_t)1 : n;
+  for (size_t i = 0; i < image->n_sites; i++) {
+    uint32_t thread = tide_image_site(image, i).thread;
+    n = thread >= n ? thread + (size_t)1 : n;
+  }
   return n;
 }
 
@@ -130,9 +133,10 @@ static void write_gathered(const struct tide_page_sites *sites, const struct tid
   for (size_t g = other->first; g < other->first + other->n; g++) {
     const struct tide_profile_site *site = &profile->sites[sites->gathered[g]];
     for (uint32_t k = 0; k < site->n_rows; k++) {
-      const struct tide_site *row = &profile->image->sites[profile->rows[site->first_row + k]];
-      add_row(sums, row);
-      tide_site_sum_buckets(profile->image, row, sizes, lifetimes);
+      const struct tide_site row =
+          tide_image_site(profile->image, profile->rows[site->first_row + k]);
+      add_row(sums, &row);
+      tide_site_sum_buckets(profile->image, &row, sizes, lifetimes);
     }
   }
   qsort(sums->met, sums->n_met, sizeof *sums->met, by_number);
@@ -154,9 +158,10 @@ void tide_page_rows_write(const struct tide_page_sites *sites, const struct tide
   uint64_t sizes[TIDE_SIZE_BUCKETS_N], lifetimes[TIDE_LIFE_BUCKETS_N];
   for (uint32_t number = 0; number < sites->n_kept; number++) {
     const struct tide_profile_site *site = &profile->sites[sites->kept[number]];
-    for (uint32_t k = 0; k < site->n_rows; k++)
-      write_row(columns, number, &image->sites[profile->rows[site->first_row + k]],
-                image->start_ns);
+    for (uint32_t k = 0; k < site->n_rows; k++) {
+      const struct tide_site row = tide_image_site(image, profile->rows[site->first_row + k]);
+      write_row(columns, number, &row, image->start_ns);
+    }
     tide_profile_site_histograms(profile, site, sizes, lifetimes);
     write_histograms(columns, number, sizes, lifetimes);
   }

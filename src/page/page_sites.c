@@ -20,10 +20,10 @@ struct ranked {
 static void measures_of(const struct tide_profile_site *site, double out[MEASURES])
 {
   const double values[MEASURES] = {
-      (double)site->counters->peak_bytes, (double)site->counters->peak_blocks,
-      (double)tide_site_live_bytes(site), (double)tide_site_live_blocks(site),
-      (double)site->counters->b_alloc,    (double)site->counters->n_alloc,
-      (double)site->counters->b_temp,     (double)site->counters->n_temp,
+      (double)TIDE_OF_SITE(site, peak_bytes), (double)TIDE_OF_SITE(site, peak_blocks),
+      (double)tide_site_live_bytes(site),     (double)tide_site_live_blocks(site),
+      (double)TIDE_OF_SITE(site, b_alloc),    (double)TIDE_OF_SITE(site, n_alloc),
+      (double)TIDE_OF_SITE(site, b_temp),     (double)TIDE_OF_SITE(site, n_temp),
   };
   for (size_t i = 0; i < MEASURES; i++)
     out[i] = values[i] > 0 ? values[i] : 0;

@@ -66,7 +66,7 @@ static void find_kept(struct tide_classes *classes)
     int64_t kept = told ? classes->kept[i] : kept_of_site(profile, site);
     if (kept == unknown && tide_site_live_blocks(site) == 0)
       kept = 0;
-    if (kept == unknown && site->counters->n_free == 0)
+    if (kept == unknown && TIDE_OF_SITE(site, n_free) == 0)
       kept = site->weight;
     classes->kept[i] = kept == unknown ? unknown : limit_kept(kept, site->weight);
   }
@@ -101,7 +101,7 @@ static void count_lives(const struct tide_profile_site *site,
     n_ended += lives[k];
   }
   counts[TIDE_LIFE_CLASS_RESIZED] =
-      site->counters->n_free > n_ended ? site->counters->n_free - n_ended : 0;
+      TIDE_OF_SITE(site, n_free) > n_ended ? TIDE_OF_SITE(site, n_free) - n_ended : 0;
   counts[TIDE_LIFE_CLASS_LIVE] =
       tide_site_live_blocks(site) > 0 ? (uint64_t)tide_site_live_blocks(site) : 0;
 }

@@ -5,7 +5,7 @@
 #include "profile/growth.h"
 
 #include "base/alloc.h"
-#include "base/lookup.h"
+#include "model/rows.h"
 
 #include <stdlib.h>
 
@@ -23,13 +23,13 @@ static struct tide_growth_step look_at(const struct tide_snapshot *snapshot, con
 {
   struct tide_growth_step step = {.time_ns = snapshot->time_ns};
   for (size_t i = 0; i < n_stacks; i++) {
-    size_t at = TIDE_FIRST_NOT_BELOW(snapshot->rows, snapshot->n_rows, stack, stacks[i]);
-    if (at == snapshot->n_rows || snapshot->rows[at].stack != stacks[i])
+    size_t at = tide_snapshot_find(snapshot, stacks[i]);
+    if (at == snapshot->n_rows)
       continue;
-    const struct tide_snapshot_row *row = &snapshot->rows[at];
-    step.held = step.held < INT64_MAX / 4 ? step.held + held_of(row) : step.held;
-    step.n += row->n_alloc;
-    step.bytes += row->b_alloc;
+    const struct tide_snapshot_row row = tide_snapshot_row_at(snapshot, at);
+    step.held = step.held < INT64_MAX / 4 ? step.held + held_of(&row) : step.held;
+    step.n += row.n_alloc;
+    step.bytes += row.b_alloc;
   }
   return step;
 }

@@ -6,6 +6,7 @@
 #include "profile/profile.h"
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "model/image_sums.h"
 #include "model/stored_names.h"
 
@@ -31,20 +32,20 @@ static uint32_t *rows_by_stack(const struct tide_image *image)
   TIDE_CLEANUP_FREE uint32_t *start = tide_alloc_array(image->n_frames + 1, sizeof *start);
   uint32_t *rows = tide_alloc_array(image->n_sites, sizeof *rows);
   for (size_t i = 0; i < image->n_sites; i++)
-    start[image->sites[i].stack + 1]++;
+    start[tide_image_site_stack(image, i) + 1]++;
   for (size_t i = 0; i < image->n_frames; i++)
     start[i + 1] += start[i];
   for (size_t i = 0; i < image->n_sites; i++)
-    rows[start[image->sites[i].stack]++] = (uint32_t)i;
+    rows[start[tide_image_site_stack(image, i)]++] = (uint32_t)i;
   return rows;
 }
 
 // Where another row of the same stack follows, rows[i] is not the last of its site.
 static bool is_last_row(const struct tide_profile *profile, size_t i)
 {
-  const struct tide_site *rows = profile->image->sites;
-  return i + 1 == profile->image->n_sites ||
-         rows[profile->rows[i]].stack != rows[profile->rows[i + 1]].stack;
+  const struct tide_image *image = profile->image;
+  return i + 1 == image->n_sites || tide_image_site_stack(image, profile->rows[i]) !=
+                                        tide_image_site_stack(image, profile->rows[i + 1]);
 }
 
 // Would a site have other numbers than this, the only row that it has? An age may be below zero, as
@@ -61,8 +62,9 @@ static void count_sites(const struct tide_profile *profile, size_t *ret_n_sites,
   size_t n_sites = 0, n_sums = 0, first = 0;
   for (size_t i = 0; i < profile->image->n_sites; i++)
     if (is_last_row(profile, i)) {
+      const struct tide_site row = tide_image_site(profile->image, profile->rows[i]);
       n_sites++;
-      n_sums += first < i || is_adjusted(&profile->image->sites[profile->rows[i]]);
+      n_sums += first < i || is_adjusted(&row);
       first = i + 1;
     }
   *ret_n_sites = n_sites;
@@ -74,12 +76,27 @@ static void sum_rows(const struct tide_profile *profile, const struct tide_profi
 {
   const struct tide_image *image = profile->image;
   int64_t most = site->kind == TIDE_SITE_PAGES ? image->page_peak_bytes : image->peak_bytes;
-  for (uint32_t i = 0; i < site->n_rows; i++)
-    tide_counters_add(ret_sum, &image->sites[profile->rows[site->first_row + i]].counters);
+  for (uint32_t i = 0; i < site->n_rows; i++) {
+    const struct tide_site row = tide_image_site(image, profile->rows[site->first_row + i]);
+    tide_counters_add(ret_sum, &row.counters);
+  }
   if (ret_sum->age_ns < 0)
     ret_sum->age_ns = 0;
   if (site->n_rows > 1 && ret_sum->high_bytes > most)
     ret_sum->high_bytes = most;
+}
+
+// The numbers of its only row, where they lie in the image.
+static void refer_to_row(struct tide_profile_site *site, const struct tide_image *image,
+                         uint32_t row)
+{
+  if (image->packed_sites) {
+    site->is_packed = true;
+    site->block = tide_columns_block_of(image->packed_sites, row);
+    site->row = row % TIDE_COLUMNS_BLOCK_ROWS;
+  } else {
+    site->counters = &image->sites[row].counters;
+  }
 }
 
 static void add_to_totals(struct tide_profile *profile, const struct tide_profile_site *site)
@@ -104,18 +121,19 @@ static void make_sites(struct tide_profile *profile)
   for (size_t i = 0; i < image->n_sites; i++) {
     if (!is_last_row(profile, i))
       continue;
-    const struct tide_site *row = &image->sites[profile->rows[i]];
+    const struct tide_site row = tide_image_site(image, profile->rows[i]);
     struct tide_profile_site *site = &profile->sites[profile->n_sites++];
     *site = (struct tide_profile_site){
-        .stack = row->stack,
-        .kind = kinds[row->stack],
+        .stack = row.stack,
+        .kind = kinds[row.stack],
         .first_row = (uint32_t)first,
         .n_rows = (uint32_t)(i + 1 - first),
-        .counters = &row->counters,
     };
-    if (first < i || is_adjusted(row)) {
+    if (first < i || is_adjusted(&row)) {
       sum_rows(profile, site, sum);
       site->counters = sum++;
+    } else {
+      refer_to_row(site, image, profile->rows[i]);
     }
     add_to_totals(profile, site);
     first = i + 1;
@@ -124,7 +142,14 @@ static void make_sites(struct tide_profile *profile)
 
 struct tide_numbers tide_site_numbers(const struct tide_profile_site *site)
 {
-  struct tide_numbers numbers = {.counters = *site->counters};
+  struct tide_numbers numbers = {0};
+  if (site->is_packed) {
+    uint64_t row[TIDE_COUNTERS_N];
+    tide_columns_block_row(site->block, site->row, TIDE_SITE_COLUMN_COUNTERS, TIDE_COUNTERS_N, row);
+    memcpy(&numbers.counters, row, sizeof numbers.counters);
+  } else {
+    numbers.counters = *site->counters;
+  }
   tide_numbers_live(&numbers);
   return numbers;
 }
@@ -158,8 +183,9 @@ void tide_profile_site_histograms(const struct tide_profile *profile,
   memset(ret_sizes, 0, TIDE_SIZE_BUCKETS_N * sizeof *ret_sizes);
   memset(ret_lifetimes, 0, TIDE_LIFE_BUCKETS_N * sizeof *ret_lifetimes);
   for (uint32_t i = 0; i < site->n_rows; i++) {
-    const struct tide_site *row = &profile->image->sites[profile->rows[site->first_row + i]];
-    tide_site_sum_buckets(profile->image, row, ret_sizes, ret_lifetimes);
+    const struct tide_site row =
+        tide_image_site_spread(profile->image, profile->rows[site->first_row + i]);
+    tide_site_sum_buckets(profile->image, &row, ret_sizes, ret_lifetimes);
   }
 }
 
@@ -213,7 +239,9 @@ uint64_t tide_profile_allocations(const struct tide_image *image)
   TIDE_CLEANUP_FREE uint8_t *kinds = kinds_of_nodes(image);
   uint64_t n = 0;
   for (size_t i = 0; i < image->n_sites; i++)
-    n += kinds[image->sites[i].stack] == TIDE_SITE_PAGES ? 0 : image->sites[i].n_alloc;
+    n += kinds[tide_image_site_stack(image, i)] == TIDE_SITE_PAGES
+             ? 0
+             : tide_image_site_number(image, i, TIDE_COUNTER_IDX(n_alloc));
   return n;
 }
 
@@ -239,8 +267,8 @@ static void add_kept_at(const struct tide_image *image, const struct tide_point 
     return;
   const struct tide_snapshot *snapshot = &image->snapshots[point->snapshot];
   for (size_t i = 0; i < snapshot->n_rows; i++) {
-    const struct tide_snapshot_row *row = &snapshot->rows[i];
-    of_node[row->stack] += sign * (uint64_t)(in_bytes ? row->live_bytes : row->live_blocks);
+    const struct tide_snapshot_row row = tide_snapshot_row_at(snapshot, i);
+    of_node[row.stack] += sign * (uint64_t)(in_bytes ? row.live_bytes : row.live_blocks);
   }
   for (size_t i = 0; i < image->n_late_frees; i++) {
     const struct tide_late_free *late = &image->late_frees[i];
@@ -279,8 +307,8 @@ static void add_live(struct sums *sums, const struct tide_image *image,
     return;
   const struct tide_snapshot *snapshot = &image->snapshots[point->snapshot];
   for (size_t i = 0; i < snapshot->n_rows; i++) {
-    const struct tide_snapshot_row *row = &snapshot->rows[i];
-    sums->of_node[row->stack] += (uint64_t)(sums->in_bytes ? row->live_bytes : row->live_blocks);
+    const struct tide_snapshot_row row = tide_snapshot_row_at(snapshot, i);
+    sums->of_node[row.stack] += (uint64_t)(sums->in_bytes ? row.live_bytes : row.live_blocks);
   }
 }
 
@@ -291,8 +319,8 @@ static void add_counts(struct sums *sums, const struct tide_image *image,
   tide_window_snapshots(image, window, &first, &past);
   for (size_t s = first; s < past; s++)
     for (size_t i = 0; i < image->snapshots[s].n_rows; i++) {
-      const struct tide_snapshot_row *row = &image->snapshots[s].rows[i];
-      sums->of_node[row->stack] += sums->in_bytes ? row->b_alloc : row->n_alloc;
+      const struct tide_snapshot_row row = tide_snapshot_row_at(&image->snapshots[s], i);
+      sums->of_node[row.stack] += sums->in_bytes ? row.b_alloc : row.n_alloc;
     }
 }
 
@@ -333,13 +361,13 @@ static void look_at_snapshot(struct span *of_node, const struct tide_image *imag
 {
   const struct tide_snapshot *snapshot = &image->snapshots[at];
   for (size_t i = 0; i < snapshot->n_rows; i++)
-    of_node[snapshot->rows[i].stack].now = 0;
+    of_node[tide_snapshot_row_at(snapshot, i).stack].now = 0;
   for (size_t i = 0; i < snapshot->n_rows; i++) {
-    const struct tide_snapshot_row *row = &snapshot->rows[i];
-    of_node[row->stack].now += (uint64_t)(in_bytes ? row->live_bytes : row->live_blocks);
+    const struct tide_snapshot_row row = tide_snapshot_row_at(snapshot, i);
+    of_node[row.stack].now += (uint64_t)(in_bytes ? row.live_bytes : row.live_blocks);
   }
   for (size_t i = 0; i < snapshot->n_rows; i++) {
-    struct span *span = &of_node[snapshot->rows[i].stack];
+    struct span *span = &of_node[tide_snapshot_row_at(snapshot, i).stack];
     int64_t now = (int64_t)span->now;
     if (!span->n_looks || now < span->least)
       span->least = now;
@@ -386,37 +414,19 @@ int64_t tide_profile_weight(const struct tide_profile_site *site,
   switch (question->measure) {
   case TIDE_MEASURE_PEAK:
     if (question->of_pages)
-      return site->counters->high_bytes;
-    return in_bytes ? site->counters->peak_bytes : site->counters->peak_blocks;
+      return TIDE_OF_SITE(site, high_bytes);
+    return in_bytes ? TIDE_OF_SITE(site, peak_bytes) : TIDE_OF_SITE(site, peak_blocks);
   case TIDE_MEASURE_LIVE:
   case TIDE_MEASURE_GROWN: // from nothing to the end
   case TIDE_MEASURE_LEAK:
     return in_bytes ? tide_site_live_bytes(site) : tide_site_live_blocks(site);
   case TIDE_MEASURE_TOTAL:
-    return (int64_t)(in_bytes ? site->counters->b_alloc : site->counters->n_alloc);
+    return (int64_t)(in_bytes ? TIDE_OF_SITE(site, b_alloc) : TIDE_OF_SITE(site, n_alloc));
   case TIDE_MEASURE_TEMP:
-    return (int64_t)(in_bytes ? site->counters->b_temp : site->counters->n_temp);
+    return (int64_t)(in_bytes ? TIDE_OF_SITE(site, b_temp) : TIDE_OF_SITE(site, n_temp));
   case TIDE_MEASURES_N: break;
   }
   return 0;
-}
-
-static int falling(int64_t a, int64_t b)
-{
-  return (a < b) - (a > b);
-}
-
-static int compare_sites(const void *left, const void *right)
-{
-  const struct tide_profile_site *a = left, *b = right;
-  int order = (a->kind == TIDE_SITE_PAGES) - (b->kind == TIDE_SITE_PAGES);
-  if (!order)
-    order = falling(a->weight, b->weight);
-  if (!order)
-    order = falling((int64_t)a->counters->b_alloc, (int64_t)b->counters->b_alloc);
-  if (!order)
-    order = falling((int64_t)a->counters->n_alloc, (int64_t)b->counters->n_alloc);
-  return order ? order : (a->stack > b->stack) - (a->stack < b->stack);
 }
 
 void tide_profile_weigh(const struct tide_profile *profile, const struct tide_question *question,
@@ -440,13 +450,75 @@ void tide_profile_weigh(const struct tide_profile *profile, const struct tide_qu
   }
 }
 
-void tide_profile_ask(struct tide_profile *profile, const struct tide_question *question)
+// What sites are put in order by, the last thing that tells first.
+enum rank { BY_STACK, BY_ALLOCATIONS, BY_ALLOCATED, BY_WEIGHT, BY_KIND, RANKS_N };
+
+static uint64_t rank_of(const struct tide_profile_site *site, enum rank rank)
+{
+  switch (rank) {
+  case BY_STACK: return site->stack;
+  case BY_ALLOCATIONS: return tide_order_falling((int64_t)TIDE_OF_SITE(site, n_alloc));
+  case BY_ALLOCATED: return tide_order_falling((int64_t)TIDE_OF_SITE(site, b_alloc));
+  case BY_WEIGHT: return tide_order_falling(site->weight);
+  case BY_KIND: return site->kind == TIDE_SITE_PAGES;
+  case RANKS_N: break;
+  }
+  return 0;
+}
+
+// Sites go to their places in circles: each begins with one that is put aside.
+static void put_in_order(struct tide_profile_site *sites, size_t n, uint32_t *order)
+{
+  for (size_t i = 0; i < n; i++) {
+    const struct tide_profile_site aside = sites[i];
+    size_t to = i;
+    while (order[to] != i) {
+      size_t from = order[to];
+      sites[to] = sites[from];
+      order[to] = (uint32_t)to;
+      to = from;
+    }
+    sites[to] = aside;
+    order[to] = (uint32_t)to;
+  }
+}
+
+static bool are_by_stack(const struct tide_profile *profile)
+{
+  size_t i = 1;
+  while (i < profile->n_sites && profile->sites[i - 1].stack < profile->sites[i].stack)
+    i++;
+  return i >= profile->n_sites;
+}
+
+static void sort_sites(struct tide_profile *profile)
+{
+  size_t n = profile->n_sites;
+  TIDE_CLEANUP_FREE uint32_t *order = tide_alloc_array(n, sizeof *order);
+  TIDE_CLEANUP_FREE uint64_t *keys = tide_alloc_array(n, sizeof *keys);
+  for (size_t i = 0; i < n; i++)
+    order[i] = (uint32_t)i;
+  for (enum rank rank = are_by_stack(profile) ? BY_STACK + 1 : BY_STACK; rank < RANKS_N; rank++) {
+    for (size_t i = 0; i < n; i++)
+      keys[i] = rank_of(&profile->sites[i], rank);
+    tide_order_by(order, n, keys);
+  }
+  put_in_order(profile->sites, n, order);
+}
+
+// Under the question asked.
+static void weigh_sites(struct tide_profile *profile)
 {
   TIDE_CLEANUP_FREE int64_t *weights = tide_alloc_array(profile->n_sites, sizeof *weights);
-  tide_profile_weigh(profile, question, weights);
+  tide_profile_weigh(profile, &profile->question, weights);
   for (size_t i = 0; i < profile->n_sites; i++)
     profile->sites[i].weight = weights[i];
+}
+
+void tide_profile_ask(struct tide_profile *profile, const struct tide_question *question)
+{
   profile->question = *question;
+  weigh_sites(profile);
   profile->question.goes_on |= profile->image->end_kind == TIDE_END_DETACHED;
   profile->whole = 0;
   if (question->measure == TIDE_MEASURE_PEAK && question->unit == TIDE_UNIT_BYTES &&
@@ -456,6 +528,5 @@ void tide_profile_ask(struct tide_profile *profile, const struct tide_question *
     for (size_t i = 0; i < profile->n_sites; i++)
       if (tide_question_is_about(question, profile->sites[i].kind))
         profile->whole += profile->sites[i].weight;
-  if (profile->n_sites)
-    qsort(profile->sites, profile->n_sites, sizeof *profile->sites, compare_sites);
+  sort_sites(profile);
 }

@@ -7,28 +7,47 @@
 #pragma once
 #include "base/err.h"
 #include "model/model.h"
+#include "model/rows.h"
 #include "profile/question.h"
 
 // What all threads together did to the blocks of one stack.
 struct tide_profile_site {
   uint32_t stack; // index in the image's frames
-  enum tide_site_kind kind;
+  enum tide_site_kind kind : 8;
+  bool is_packed;             // which of the two below it is
+  uint8_t row;                // in the block
   uint32_t first_row, n_rows; // in tide_profile.rows
   // Of its only row, in the capture, or the sum of its rows, which is the profile's. A copy for
-  // each would be a third of the memory of a profile of a million stacks.
-  const struct tide_counters *counters;
+  // each would be most of the memory of a profile of a million stacks. See tide_site_number().
+  union {
+    const struct tide_counters *counters;
+    const struct tide_columns_block *block;
+  };
   int64_t weight; // under the question asked last
 };
+
+// One of its numbers: TIDE_OF_SITE(site, n_alloc).
+static inline uint64_t tide_site_number(const struct tide_profile_site *site, unsigned counter_idx)
+{
+  if (site->is_packed)
+    return tide_columns_block_get(site->block, site->row, TIDE_SITE_COLUMN_COUNTERS + counter_idx);
+  uint64_t number;
+  memcpy(&number, (const uint64_t *)site->counters + counter_idx, sizeof number);
+  return number;
+}
+#define TIDE_OF_SITE(site, field)                                                                  \
+  ((__typeof__(((struct tide_counters *)NULL)->field))tide_site_number(site,                       \
+                                                                       TIDE_COUNTER_IDX(field)))
 
 // What is live at the end.
 static inline int64_t tide_site_live_blocks(const struct tide_profile_site *site)
 {
-  return (int64_t)(site->counters->n_alloc - site->counters->n_free);
+  return (int64_t)(TIDE_OF_SITE(site, n_alloc) - TIDE_OF_SITE(site, n_free));
 }
 
 static inline int64_t tide_site_live_bytes(const struct tide_profile_site *site)
 {
-  return (int64_t)(site->counters->b_alloc - site->counters->b_free);
+  return (int64_t)(TIDE_OF_SITE(site, b_alloc) - TIDE_OF_SITE(site, b_free));
 }
 
 // All of them.

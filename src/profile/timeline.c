@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/lookup.h"
+#include "model/rows.h"
 
 #include <stdlib.h>
 
@@ -19,9 +20,11 @@ static size_t *find_firsts(const struct tide_image *image)
 {
   size_t *first = tide_alloc_array(image->n_frames + 1, sizeof *first);
   for (size_t s = 0; s < image->n_snapshots; s++)
-    for (size_t i = 0; i < image->snapshots[s].n_rows; i++)
-      if (is_live(&image->snapshots[s].rows[i]))
-        first[image->snapshots[s].rows[i].stack + 1]++;
+    for (size_t i = 0; i < image->snapshots[s].n_rows; i++) {
+      const struct tide_snapshot_row row = tide_snapshot_row_at(&image->snapshots[s], i);
+      if (is_live(&row))
+        first[row.stack + 1]++;
+    }
   for (size_t i = 0; i < image->n_frames; i++)
     first[i + 1] += first[i];
   return first;
@@ -35,9 +38,9 @@ static struct tide_timeline_point *find_points(const struct tide_image *image, c
     next[i] = first[i];
   for (size_t s = 0; s < image->n_snapshots; s++)
     for (size_t i = 0; i < image->snapshots[s].n_rows; i++) {
-      const struct tide_snapshot_row *row = &image->snapshots[s].rows[i];
-      if (is_live(row))
-        points[next[row->stack]++] = (struct tide_timeline_point){(uint32_t)s, (uint32_t)i};
+      const struct tide_snapshot_row row = tide_snapshot_row_at(&image->snapshots[s], i);
+      if (is_live(&row))
+        points[next[row.stack]++] = (struct tide_timeline_point){(uint32_t)s, (uint32_t)i};
     }
   return points;
 }
@@ -68,8 +71,8 @@ void tide_timeline_free(struct tide_timeline *timeline)
 static int64_t value_at(const struct tide_timeline *timeline, size_t point, enum tide_unit unit)
 {
   const struct tide_timeline_point *p = &timeline->points[point];
-  const struct tide_snapshot_row *row = &timeline->image->snapshots[p->snapshot].rows[p->row];
-  int64_t value = unit == TIDE_UNIT_BYTES ? row->live_bytes : row->live_blocks;
+  const struct tide_snapshot *snapshot = &timeline->image->snapshots[p->snapshot];
+  int64_t value = tide_snapshot_row_live(snapshot, p->row, unit == TIDE_UNIT_BYTES);
   return value > 0 ? value : 0;
 }
 
@@ -99,12 +102,14 @@ void tide_timeline_sum(const struct tide_timeline *timeline, const uint32_t *sta
                        size_t n_stacks, enum tide_unit unit, int64_t *ret_live, int64_t *ret_kept)
 {
   for (size_t i = 0; i < timeline->n_times; i++)
-    ret_live[i] = ret_kept[i] = 0;
+    ret_live[i] = 0;
+  for (size_t i = 0; ret_kept && i < timeline->n_times; i++)
+    ret_kept[i] = 0;
   for (size_t i = 0; i < n_stacks; i++) {
     const size_t *first = &timeline->first[stacks[i]];
     for (size_t point = first[0]; point < first[1]; point++)
       add_wrapping(&ret_live[timeline->points[point].snapshot], value_at(timeline, point, unit));
-    if (!(timeline->image->lacks & TIDE_LACK_LIVE)) // or nobody knows
+    if (ret_kept && !(timeline->image->lacks & TIDE_LACK_LIVE)) // or nobody knows
       add_kept(timeline, stacks[i], unit, ret_kept);
   }
 }

@@ -32,7 +32,7 @@ void tide_timeline_free(struct tide_timeline *timeline); // NULL is fine
 //         or at any later snapshot, since a block that is never freed is live in all of them.
 //         Blocks that are freed and replaced between two snapshots look as if they were kept. Never
 //         falls, never exceeds live, and at the end equals it. Nothing where the
-//         image does not hold what was live at the end.
+//         image does not hold what was live at the end. NULL: nobody asks.
 void tide_timeline_sum(const struct tide_timeline *timeline, const uint32_t *stacks,
                        size_t n_stacks, enum tide_unit unit, int64_t *ret_live, int64_t *ret_kept);
 

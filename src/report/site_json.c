@@ -138,10 +138,10 @@ static void put_spread(struct tide_json *json, const struct tide_profile *profil
 {
   uint64_t sizes[TIDE_SIZE_BUCKETS_N], lifetimes[TIDE_LIFE_BUCKETS_N];
   tide_profile_site_histograms(profile, site, sizes, lifetimes);
-  uint64_t n_ended = tide_profile_n_ended(profile->image, site->counters->n_free, lifetimes);
-  uint64_t mean_age_ns = tide_mean_age_ns(site->counters->age_ns, tide_site_live_blocks(site));
+  uint64_t n_ended = tide_profile_n_ended(profile->image, TIDE_OF_SITE(site, n_free), lifetimes);
+  uint64_t mean_age_ns = tide_mean_age_ns(TIDE_OF_SITE(site, age_ns), tide_site_live_blocks(site));
   if (n_ended)
-    tide_json_put_u64(json, "mean_life_ns", site->counters->life_ns / n_ended);
+    tide_json_put_u64(json, "mean_life_ns", TIDE_OF_SITE(site, life_ns) / n_ended);
   if (mean_age_ns)
     tide_json_put_u64(json, "mean_age_ns", mean_age_ns);
   if (site->n_rows != 1)

@@ -6,6 +6,7 @@
 // Times are not judged here beyond their order: a clock read by another thread may be a little off,
 // and that must never cost anybody a recording.
 #include "model/pack.h"
+#include "model/rows.h"
 #include "model/stored_names.h"
 #include "tide/format.h"
 
@@ -17,10 +18,12 @@ static enum tide_err breach(struct tide_diag *diag, size_t image_idx, const char
 
 static bool snapshot_is_valid(const struct tide_snapshot *snapshot, size_t n_frames)
 {
+  uint32_t before = 0;
   for (size_t i = 0; i < snapshot->n_rows; i++) {
-    const struct tide_snapshot_row *row = &snapshot->rows[i];
-    if (row->stack >= n_frames || (i > 0 && row->stack <= row[-1].stack))
+    uint32_t stack = tide_snapshot_row_at(snapshot, i).stack;
+    if (stack >= n_frames || (i > 0 && stack <= before))
       return false;
+    before = stack;
   }
   return true;
 }
@@ -95,10 +98,10 @@ static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
       return breach(diag, idx, "module of frame", i);
   }
   for (size_t i = 0; i < image->n_sites; i++) {
-    const struct tide_site *site = &image->sites[i];
-    if (site->stack >= n_frames)
+    const struct tide_site site = tide_image_site(image, i);
+    if (site.stack >= n_frames)
       return breach(diag, idx, "stack of site", i);
-    if (site->thread >= n_threads)
+    if (site.thread >= n_threads)
       return breach(diag, idx, "thread of site", i);
   }
   for (size_t i = 0; i < image->n_snapshots; i++)

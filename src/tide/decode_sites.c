@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "model/image_sums.h"
+#include "model/rows.h"
 
 #include <stdlib.h>
 
@@ -54,12 +55,11 @@ static enum tide_err get_histograms(struct tide_cursor *in, struct tide_image *i
   return get_counts_of_buckets(in, image, rows, n, budget, ret_why);
 }
 
-static enum tide_err get_numbers(struct tide_cursor *in, struct tide_image *image, size_t n,
-                                 struct tide_budget *budget, struct known *known,
-                                 const char **ret_why)
+static enum tide_err get_numbers(struct tide_cursor *in, struct tide_image *image,
+                                 struct tide_site *rows, size_t n, struct tide_budget *budget,
+                                 struct known *known, const char **ret_why)
 {
   size_t before = image->n_sites;
-  struct tide_site *rows = image->sites + before;
   bool has = true;
 #define TIDE_NUMBER(field, type, rule, code, ...)                                                  \
   if (has)                                                                                         \
@@ -106,17 +106,16 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, bool by_stack, struct ti
   size_t n, before = image->n_sites;
   struct known known;
   enum tide_err err =
-      get_table_head(in, budget, before, SITE_COLUMNS, sizeof *image->sites, &n, ret_why);
+      get_table_head(in, budget, before, SITE_COLUMNS, sizeof(struct tide_site), &n, ret_why);
   if (err)
     return err;
   uint64_t unit = by_stack ? get_limited(in, TIDE_MAX_UNIT_NS) : 1;
   if (!unit)
     return damaged(ret_why, "its unit of time is none");
-  MAKE_ROOM(image->sites, before, n);
-  struct tide_site *rows = image->sites + before;
+  TIDE_CLEANUP_FREE struct tide_site *rows = tide_alloc_array(n, sizeof *rows);
   COLUMN(rows, n, stack, get_u32(in));
   COLUMN(rows, n, thread, get_u32(in));
-  err = get_numbers(in, image, n, budget, &known, ret_why);
+  err = get_numbers(in, image, rows, n, budget, &known, ret_why);
   if (err)
     return err;
   if (in->bad)
@@ -129,101 +128,136 @@ enum tide_err tide_decode_sites(struct tide_cursor *in, bool by_stack, struct ti
     if (rows[i].thread >= image->n_threads_known)
       return damaged(ret_why, "a site has no thread");
   }
-  image->n_sites += n;
+  tide_image_add_sites(image, rows, n);
 #define TIDE_NUMBER_SINCE(flag, ...) image->flag = known.flag;
 #include "model/numbers.def"
   return TIDE_ERR_OK;
 }
 
-// Room for n rows more, behind the n_before of a snapshot that are there already, and their stacks,
-// which rise. False: there are none such.
-static bool get_stacks(struct tide_cursor *in, struct tide_snapshot_row **rows, size_t n_before,
-                       size_t n, size_t n_frames)
+// Rows of a snapshot's list: a stack, above *next and all before, and two numbers as they stand in
+// the file. They go behind those that the list has.
+#define LIST_COLUMNS 3u
+
+static enum tide_err get_list(struct tide_cursor *in, size_t n_frames, struct tide_budget *budget,
+                              struct tide_columns **list, uint64_t *next, const char *too_many,
+                              const char *no_stack, const char **ret_why)
 {
-  uint64_t next = n_before ? (*rows)[n_before - 1].stack + UINT64_C(1) : 0;
-  MAKE_ROOM(*rows, n_before, n);
-  for (size_t i = n_before; i < n_before + n; i++) {
+  uint64_t n = tide_cursor_varint(in);
+  if (in->bad || n > tide_cursor_left(in) / LIST_COLUMNS)
+    return damaged(ret_why, too_many);
+  if (!tide_budget_take(budget, n, sizeof(struct tide_snapshot_row)))
+    return too_much(ret_why);
+  TIDE_CLEANUP_FREE uint64_t(*rows)[LIST_COLUMNS] = tide_alloc_array((size_t)n, sizeof *rows);
+  for (size_t i = 0; i < n; i++) {
     uint64_t gap = tide_cursor_varint(in);
-    if (in->bad || next >= n_frames || gap >= n_frames - next)
-      return false;
-    (*rows)[i].stack = (uint32_t)(next + gap);
-    next += gap + 1;
+    if (in->bad || *next >= n_frames || gap >= n_frames - *next)
+      return damaged(ret_why, no_stack);
+    rows[i][0] = *next + gap;
+    *next += gap + 1;
   }
-  return true;
+  for (unsigned column = 1; column < LIST_COLUMNS; column++)
+    for (size_t i = 0; i < n; i++)
+      rows[i][column] = tide_cursor_varint(in);
+  if (in->bad)
+    return damaged(ret_why, no_stack);
+  if (!*list)
+    *list = tide_columns_new(LIST_COLUMNS);
+  for (size_t i = 0; i < n; i++)
+    tide_columns_add(*list, rows[i]);
+  return TIDE_ERR_OK;
 }
 
-// Rows of a snapshot's changes, as stack and difference.
+// Changes: of live bytes and blocks, each a difference to the snapshot before.
 static enum tide_err get_changes(struct tide_cursor *in, size_t n_frames,
                                  struct tide_budget *budget, struct tide_snapshot_pieces *pieces,
                                  const char **ret_why)
 {
-  uint64_t n = tide_cursor_varint(in);
-  if (in->bad || n > tide_cursor_left(in) / 3)
-    return damaged(ret_why, "a snapshot claims more rows than there are");
-  if (!tide_budget_take(budget, n, sizeof *pieces->changes))
-    return too_much(ret_why);
-  bool known = get_stacks(in, &pieces->changes, pieces->n_changes, (size_t)n, n_frames);
-  struct tide_snapshot_row *rows = pieces->changes + pieces->n_changes;
-  if (known) {
-    COLUMN(rows, n, live_bytes, tide_cursor_zigzag(in));
-    COLUMN(rows, n, live_blocks, tide_cursor_zigzag(in));
-  }
-  if (!known || in->bad)
-    return damaged(ret_why, "a snapshot names a stack that does not exist");
-  pieces->n_changes += (size_t)n;
-  return TIDE_ERR_OK;
+  return get_list(in, n_frames, budget, &pieces->changes, &pieces->next_change,
+                  "a snapshot claims more rows than there are",
+                  "a snapshot names a stack that does not exist", ret_why);
 }
 
 static enum tide_err get_counts(struct tide_cursor *in, size_t n_frames, struct tide_budget *budget,
                                 struct tide_snapshot_pieces *pieces, const char **ret_why)
 {
-  uint64_t n = tide_cursor_varint(in);
-  if (in->bad || n > tide_cursor_left(in) / 3)
-    return damaged(ret_why, "a snapshot claims more counts than there are");
-  if (!tide_budget_take(budget, n, sizeof *pieces->counts))
-    return too_much(ret_why);
-  bool known = get_stacks(in, &pieces->counts, pieces->n_counts, (size_t)n, n_frames);
-  struct tide_snapshot_row *rows = pieces->counts + pieces->n_counts;
-  if (known) {
-    COLUMN(rows, n, n_alloc, tide_cursor_varint(in));
-    COLUMN(rows, n, b_alloc, tide_cursor_varint(in));
-  }
-  if (!known || in->bad)
-    return damaged(ret_why, "a snapshot counts for a stack that does not exist");
-  pieces->n_counts += (size_t)n;
-  return TIDE_ERR_OK;
+  return get_list(in, n_frames, budget, &pieces->counts, &pieces->next_count,
+                  "a snapshot claims more counts than there are",
+                  "a snapshot counts for a stack that does not exist", ret_why);
 }
 
-static struct tide_snapshot_row row_at(const struct tide_snapshot_row *rows, size_t n, size_t i)
+// A row of a list; behind its end one after all others.
+struct list_row {
+  uint32_t stack;
+  uint64_t first, second;
+};
+
+static struct list_row list_row_at(const struct tide_columns *list, size_t i)
 {
-  return i < n ? rows[i] : (struct tide_snapshot_row){.stack = UINT32_MAX}; // after all others
+  if (i >= list->n_rows)
+    return (struct list_row){.stack = UINT32_MAX};
+  uint64_t row[LIST_COLUMNS];
+  tide_columns_block_row(tide_columns_block_of(list, i), i % TIDE_COLUMNS_BLOCK_ROWS, 0,
+                         LIST_COLUMNS, row);
+  return (struct list_row){(uint32_t)row[0], row[1], row[2]};
+}
+
+static struct tide_snapshot_row row_at(const struct tide_snapshot *snapshot, size_t i)
+{
+  return i < snapshot->n_rows ? tide_snapshot_row_at(snapshot, i)
+                              : (struct tide_snapshot_row){.stack = UINT32_MAX};
 }
 
 // rows of now = rows of before, changed; rows that end at zero go.
-static void apply_changes(const struct tide_snapshot *before,
-                          const struct tide_snapshot_row *changes, size_t n_changes,
+static void apply_changes(const struct tide_snapshot *before, struct tide_columns *changes,
                           struct tide_snapshot *now)
 {
-  now->rows = tide_alloc_array(before->n_rows + n_changes, sizeof *now->rows);
+  struct tide_row_sink sink = {0};
   size_t old = 0, change = 0;
-  while (old < before->n_rows || change < n_changes) {
-    struct tide_snapshot_row a = row_at(before->rows, before->n_rows, old);
-    struct tide_snapshot_row b = row_at(changes, n_changes, change);
+  tide_columns_finish(changes);
+  struct tide_snapshot_row a = row_at(before, old);
+  struct list_row b = list_row_at(changes, change);
+  while (old < before->n_rows || change < changes->n_rows) {
     struct tide_snapshot_row row = {.stack = a.stack < b.stack ? a.stack : b.stack};
     if (a.stack == row.stack) {
       row.live_bytes = a.live_bytes;
       row.live_blocks = a.live_blocks;
-      old++;
+      a = row_at(before, ++old);
     }
     if (b.stack == row.stack) {
-      row.live_bytes = (int64_t)((uint64_t)row.live_bytes + (uint64_t)b.live_bytes);
-      row.live_blocks = (int64_t)((uint64_t)row.live_blocks + (uint64_t)b.live_blocks);
-      change++;
+      row.live_bytes = (int64_t)((uint64_t)row.live_bytes + (uint64_t)tide_unzigzag(b.first));
+      row.live_blocks = (int64_t)((uint64_t)row.live_blocks + (uint64_t)tide_unzigzag(b.second));
+      b = list_row_at(changes, ++change);
     }
     if (row.live_bytes != 0 || row.live_blocks != 0)
-      now->rows[now->n_rows++] = row;
+      tide_row_sink_add(&sink, &row);
   }
-  now->rows = tide_realloc_array(now->rows, now->n_rows, sizeof *now->rows);
+  tide_row_sink_finish(&sink, now);
+}
+
+// Adds what was allocated to the rows of a snapshot.
+static void apply_counts(struct tide_columns *counts, struct tide_snapshot *snapshot)
+{
+  struct tide_row_sink sink = {0};
+  size_t old = 0, more = 0;
+  tide_columns_finish(counts);
+  struct tide_snapshot_row a = row_at(snapshot, old);
+  struct list_row b = list_row_at(counts, more);
+  while (old < snapshot->n_rows || more < counts->n_rows) {
+    struct tide_snapshot_row row = {.stack = b.stack};
+    bool is_known = a.stack <= b.stack, is_counted = b.stack <= a.stack;
+    if (is_known) {
+      row = a;
+      a = row_at(snapshot, ++old);
+    }
+    if (is_counted) {
+      row.n_alloc += b.first;
+      row.b_alloc += b.second;
+      b = list_row_at(counts, ++more);
+    }
+    if (row.live_bytes || row.live_blocks || row.n_alloc || row.b_alloc)
+      tide_row_sink_add(&sink, &row);
+  }
+  tide_row_sink_finish(&sink, snapshot);
 }
 
 static void get_moment(struct tide_cursor *in, const struct tide_snapshot *before,
@@ -239,9 +273,9 @@ static enum tide_err take_changes(const struct tide_snapshot *before,
                                   struct tide_budget *budget, struct tide_snapshot *now,
                                   const char **ret_why)
 {
-  if (!tide_budget_take(budget, before->n_rows + pieces->n_changes, sizeof *now->rows))
+  if (!tide_budget_take(budget, before->n_rows + pieces->changes->n_rows, sizeof *now->rows))
     return too_much(ret_why);
-  apply_changes(before, pieces->changes, pieces->n_changes, now);
+  apply_changes(before, pieces->changes, now);
   return TIDE_ERR_OK;
 }
 
@@ -249,9 +283,10 @@ static enum tide_err take_counts(const struct tide_snapshot_pieces *pieces,
                                  struct tide_budget *budget, struct tide_snapshot *snapshot,
                                  const char **ret_why)
 {
-  if (!tide_budget_take(budget, snapshot->n_rows + pieces->n_counts, sizeof *snapshot->rows))
+  if (!tide_budget_take(budget, snapshot->n_rows + pieces->counts->n_rows, sizeof *snapshot->rows))
     return too_much(ret_why);
-  tide_snapshot_add_counts(snapshot, pieces->counts, pieces->n_counts);
+  if (pieces->counts->n_rows)
+    apply_counts(pieces->counts, snapshot);
   return TIDE_ERR_OK;
 }
 
@@ -294,7 +329,7 @@ static enum tide_err decode_piece(struct tide_cursor *in, bool goes_on, struct t
     return err;
   err = take_pieces(before, pieces, budget, &now, ret_why);
   if (err) {
-    free(now.rows);
+    tide_snapshot_done(&now);
     return err;
   }
   MAKE_ROOM(image->snapshots, image->n_snapshots, 1);
@@ -313,7 +348,7 @@ static enum tide_err get_whole_changes(struct tide_cursor *in, const struct tide
   enum tide_err err = get_changes(in, n_frames, budget, &whole, ret_why);
   if (!err)
     err = take_changes(before, &whole, budget, now, ret_why);
-  free(whole.changes);
+  tide_columns_free(whole.changes);
   return err;
 }
 
@@ -325,7 +360,7 @@ static enum tide_err get_whole_counts(struct tide_cursor *in, size_t n_frames,
   enum tide_err err = get_counts(in, n_frames, budget, &whole, ret_why);
   if (!err)
     err = take_counts(&whole, budget, snapshot, ret_why);
-  free(whole.counts);
+  tide_columns_free(whole.counts);
   return err;
 }
 
@@ -355,7 +390,7 @@ enum tide_err tide_decode_snapshots(struct tide_cursor *in, bool goes_on, struct
     err = get_whole_counts(in, image->n_frames, budget, &image->snapshots[i], ret_why);
   if (err) {
     for (size_t i = before; i < before + n; i++)
-      free(image->snapshots[i].rows);
+      tide_snapshot_done(&image->snapshots[i]);
     return err;
   }
   image->n_snapshots += n;

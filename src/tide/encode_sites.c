@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "model/image_sums.h"
+#include "model/rows.h"
 
 #include <stdlib.h>
 
@@ -110,7 +111,8 @@ void tide_encode_sites(struct tide_buf *out, const struct tide_image *image, str
 // Row i of a snapshot, or behind its end one that comes after all others and says nothing.
 static struct tide_snapshot_row row_at(const struct tide_snapshot *snapshot, size_t i)
 {
-  return i < snapshot->n_rows ? snapshot->rows[i] : (struct tide_snapshot_row){.stack = UINT32_MAX};
+  return i < snapshot->n_rows ? tide_snapshot_row_at(snapshot, i)
+                              : (struct tide_snapshot_row){.stack = UINT32_MAX};
 }
 
 // Rows that differ between two snapshots, as stack and change. Gives their number.
@@ -195,9 +197,11 @@ static struct rows counts_of(const struct tide_image *image, size_t i)
 {
   const struct tide_snapshot *now = &image->snapshots[i];
   struct rows rows = {tide_alloc_array(now->n_rows, sizeof *rows.items), 0, 0, 0};
-  for (size_t k = 0; k < now->n_rows && image->has_counts; k++)
-    if (now->rows[k].n_alloc || now->rows[k].b_alloc)
-      rows.items[rows.n_all++] = now->rows[k];
+  for (size_t k = 0; k < now->n_rows && image->has_counts; k++) {
+    const struct tide_snapshot_row row = tide_snapshot_row_at(now, k);
+    if (row.n_alloc || row.b_alloc)
+      rows.items[rows.n_all++] = row;
+  }
   return rows;
 }
 

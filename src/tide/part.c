@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "model/pack.h"
+#include "model/rows.h"
 #include "tide/file.h"
 
 #include <stdlib.h>
@@ -225,7 +226,9 @@ enum tide_err tide_image_unpack(struct tide_image *image, struct tide_diag *diag
   free(image->snapshots);
   image->frames = rows.frames;
   image->n_frames = rows.n_frames;
+  tide_image_finish_sites(&rows);
   image->sites = rows.sites;
+  image->packed_sites = rows.packed_sites;
   image->n_sites = rows.n_sites;
   image->counts = rows.counts;
   image->snapshots = rows.snapshots;

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/given_file.h"
+#include "model/rows.h"
 #include "tide/part.h"
 
 #include <errno.h>
@@ -324,6 +325,8 @@ enum tide_err tide_file_parse(const uint8_t *data, size_t n, const char *name,
     image->is_part = !image->sites_are_all;
     image->resident_is_lost = !image->has_resident;
   }
+  for (size_t i = 0; i < r.capture->n_images; i++)
+    tide_image_finish_sites(&r.capture->images[i]);
   *ret_capture = r.capture;
   return TIDE_ERR_OK;
 }

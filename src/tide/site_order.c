@@ -4,6 +4,7 @@
 #include "tide/site_order.h"
 
 #include "base/alloc.h"
+#include "model/rows.h"
 #include "tide/format.h"
 
 #include <stdlib.h>
@@ -152,8 +153,8 @@ size_t *tide_sites_in_file_order(const struct tide_image *image)
   TIDE_CLEANUP_FREE struct tide_rank *ranks = tide_alloc_array(image->n_sites, sizeof *ranks);
   size_t *order = tide_alloc_array(image->n_sites, sizeof *order);
   for (size_t i = 0; i < image->n_sites; i++) {
-    const struct tide_site *site = &image->sites[i];
-    ranks[i] = (struct tide_rank){site->peak_bytes, site->b_alloc, site->stack, (uint32_t)i};
+    const struct tide_site site = tide_image_site(image, i);
+    ranks[i] = (struct tide_rank){site.peak_bytes, site.b_alloc, site.stack, (uint32_t)i};
   }
   tide_ranks_sort(ranks, image->n_sites, image->n_frames);
   for (size_t i = 0; i < image->n_sites; i++)

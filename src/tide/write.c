@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "model/pack.h"
+#include "model/rows.h"
 #include "tide/part.h"
 #include "tide/site_order.h"
 
@@ -93,7 +94,7 @@ static void put_sites(struct writer *w, size_t image_idx)
   for (size_t first = 0; first < image->n_sites; first += TIDE_ROWS_SITES) {
     size_t left = image->n_sites - first, n = left < TIDE_ROWS_SITES ? left : TIDE_ROWS_SITES;
     for (size_t i = 0; i < n; i++)
-      rows[i] = image->sites[order[first + i]];
+      rows[i] = tide_image_site(image, order[first + i]);
     tide_encode_sites(&w->raw, image, rows, first, n);
     put_body_part(w, TIDE_PART_SITES, image_idx);
   }

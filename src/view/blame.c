@@ -118,7 +118,7 @@ static void find_caller(struct walk *w, uint32_t node, size_t next)
   }
 }
 
-struct tide_blame tide_blame_stack(struct tide_naming *naming, uint32_t stack)
+static struct tide_blame blame_stack(struct tide_naming *naming, uint32_t stack, bool culprit_only)
 {
   struct walk w = {.naming = naming};
   uint32_t node = stack;
@@ -127,21 +127,33 @@ struct tide_blame tide_blame_stack(struct tide_naming *naming, uint32_t stack)
   if (!is_told) {
     w.blame = (struct tide_blame){0};
   } else if (w.blame.culprit) {
-    find_via(&w);
+    if (!culprit_only)
+      find_via(&w);
   } else {
     w.blame.culprit = w.first ? w.first : w.fallback;
     node = stack;
     tide_naming_note_no_own(naming, stack);
   }
-  if (w.blame.culprit && !w.blame.culprit->function && w.blame.culprit->pc)
+  if (!culprit_only && w.blame.culprit && !w.blame.culprit->function && w.blame.culprit->pc)
     find_caller(&w, node, next);
   free(w.skipped);
   return w.blame;
 }
 
+struct tide_blame tide_blame_stack(struct tide_naming *naming, uint32_t stack)
+{
+  return blame_stack(naming, stack, false);
+}
+
+// The first time with all that is looked up for the blame: which names are known when look-ups run
+// out does not depend on who asked for what.
 const struct tide_named_frame *tide_naming_culprit(struct tide_naming *naming, uint32_t stack)
 {
-  return tide_blame_stack(naming, stack).culprit;
+  bool is_told = tide_naming_is_told(naming, stack);
+  const struct tide_named_frame *culprit = blame_stack(naming, stack, is_told).culprit;
+  if (culprit && !is_told)
+    tide_naming_note_told(naming, stack);
+  return culprit;
 }
 
 static bool is_own(const struct tide_named_frame *frame)

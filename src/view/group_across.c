@@ -83,21 +83,21 @@ struct rows { // of one site
   uint32_t maker;    // one of them
 };
 
-static const struct tide_site *row_at(const struct rows *rows, uint32_t i)
+static struct tide_site row_at(const struct rows *rows, uint32_t i)
 {
   const struct tide_profile *profile = rows->profile;
-  return &profile->image->sites[profile->rows[rows->site->first_row + i]];
+  return tide_image_site(profile->image, profile->rows[rows->site->first_row + i]);
 }
 
 static struct rows rows_of(const struct tide_profile *profile, const struct tide_profile_site *site)
 {
   struct rows rows = {.profile = profile, .site = site, .own_frees = true};
   for (uint32_t i = 0; i < site->n_rows; i++) {
-    const struct tide_site *row = row_at(&rows, i);
-    rows.own_frees &= row->n_foreign == 0;
-    if (!row->n_alloc)
+    const struct tide_site row = row_at(&rows, i);
+    rows.own_frees &= row.n_foreign == 0;
+    if (!row.n_alloc)
       continue;
-    rows.maker = row->thread;
+    rows.maker = row.thread;
     rows.n_makers++;
   }
   return rows;
@@ -118,7 +118,7 @@ static bool rows_answer(const struct rows *rows)
   bool of_part = question->window.from.given || question->window.to.given;
   bool made = question->measure == TIDE_MEASURE_TOTAL || question->measure == TIDE_MEASURE_TEMP;
   uint64_t all =
-      question->unit == TIDE_UNIT_BYTES ? site->counters->b_alloc : site->counters->n_alloc;
+      question->unit == TIDE_UNIT_BYTES ? TIDE_OF_SITE(site, b_alloc) : TIDE_OF_SITE(site, n_alloc);
   if (of_part)
     return all && (uint64_t)site->weight == all;
   return made || rows->own_frees;
@@ -141,16 +141,16 @@ static void add_threads(struct tide_groups *groups, const struct tide_profile *p
   const struct rows rows = rows_of(profile, site);
   bool answered = rows_answer(&rows);
   for (uint32_t i = 0; i < site->n_rows; i++) {
-    const struct tide_site *row = row_at(&rows, i);
-    struct tide_group *group = &groups->items[row->thread];
-    struct tide_group deeds = deeds_of(row);
+    const struct tide_site row = row_at(&rows, i);
+    struct tide_group *group = &groups->items[row.thread];
+    struct tide_group deeds = deeds_of(&row);
     tide_group_add(group, &deeds);
     if (rows.own_frees) {
-      struct tide_profile_site own = row_as_site(row);
+      struct tide_profile_site own = row_as_site(&row);
       add_holdings(group, &own);
     }
     if (answered)
-      give_weight(groups, group, site_idx, weight_of_row(&rows, row));
+      give_weight(groups, group, site_idx, weight_of_row(&rows, &row));
   }
   struct tide_group *whose = owner(groups, &rows);
   if (!rows.own_frees)

@@ -229,6 +229,20 @@ static void sort(struct tide_groups *groups, size_t n_sites)
   groups->items = sorted;
 }
 
+// The stacks of each group, which rise, so that whoever goes through them goes through memory once.
+static void list_stacks(struct tide_groups *groups, const struct tide_profile *profile)
+{
+  size_t n_frames = profile->image->n_frames;
+  TIDE_CLEANUP_FREE uint32_t *group_of = tide_alloc_array(n_frames, sizeof *group_of);
+  TIDE_CLEANUP_FREE size_t *next = tide_alloc_array(groups->n + 2, sizeof *next);
+  memcpy(next, groups->first, (groups->n + 2) * sizeof *next);
+  for (size_t i = 0; i < profile->n_sites; i++)
+    group_of[profile->sites[i].stack] = groups->of_site[i];
+  for (size_t stack = 0; stack < n_frames; stack++)
+    if (group_of[stack])
+      groups->stacks[next[group_of[stack] - 1]++] = (uint32_t)stack;
+}
+
 static void list_sites(struct tide_groups *groups, const struct tide_profile *profile)
 {
   groups->sites = tide_alloc_array(profile->n_sites + 1, sizeof *groups->sites);
@@ -245,8 +259,8 @@ static void list_sites(struct tide_groups *groups, const struct tide_profile *pr
       continue;
     size_t at = first[groups->of_site[i]]++; // in the end, first[g] is where group g begins
     groups->sites[at] = i;
-    groups->stacks[at] = profile->sites[i].stack;
   }
+  list_stacks(groups, profile);
 }
 
 // What a cut file still tells of the peak is more than its stacks hold.

@@ -83,8 +83,8 @@ struct tide_groups {
   struct tide_group *items;
   size_t n;
   uint32_t *of_site; // per site of the profile: its group + 1, 0: none. NULL: sites have several
-  // Group i has the sites sites[first[i]] up to those of the next, by falling weight, and their
-  // stacks beside them. NULL as of_site is.
+  // Group i has the sites sites[first[i]] up to those of the next, by falling weight, and, as
+  // many, their stacks, which rise. NULL as of_site is.
   uint32_t *sites, *stacks;
   size_t *first;
   struct tide_group_gift *gifts; // by rising key, then falling weight; NULL where there is of_site

@@ -39,7 +39,7 @@ struct tide_naming {
   char **made; // names of ours
   size_t n_made, cap_made;
   uint8_t *in_library; // module index -> 1: no, 2: all its code is a library's; 0: not asked
-  uint8_t *has_no_own; // node -> 1: known to have none; NULL: nothing noted
+  uint8_t *noted;      // node -> enum noted; NULL: nothing noted
 };
 
 static uint32_t announce_module(struct tide_naming *naming, uint32_t module)
@@ -130,19 +130,48 @@ bool tide_naming_is_in_library(struct tide_naming *naming, uint32_t node)
   return *known == 2;
 }
 
+// Of a node, as the end of a stack.
+enum noted {
+  HAS_NO_OWN = 1, // no frame of it is of own code
+  IS_TOLD = 2,    // whoever stands beside its culprit has been looked up
+};
+
+static uint8_t *notes_of(struct tide_naming *naming)
+{
+  if (!naming->noted)
+    naming->noted = tide_alloc_array(naming->image->n_frames, sizeof *naming->noted);
+  return naming->noted;
+}
+
 // With every stack that it is the end of.
 void tide_naming_note_no_own(struct tide_naming *naming, uint32_t stack)
 {
-  const struct tide_image *image = naming->image;
-  if (!naming->has_no_own)
-    naming->has_no_own = tide_alloc_array(image->n_frames, sizeof *naming->has_no_own);
-  for (uint32_t node = stack; node && !naming->has_no_own[node]; node = image->frames[node].parent)
-    naming->has_no_own[node] = 1;
+  uint8_t *noted = notes_of(naming);
+  for (uint32_t node = stack; node && !(noted[node] & HAS_NO_OWN);
+       node = naming->image->frames[node].parent)
+    noted[node] |= HAS_NO_OWN;
 }
 
 bool tide_naming_has_no_own(const struct tide_naming *naming, uint32_t stack)
 {
-  return naming->has_no_own && naming->has_no_own[stack];
+  return naming->noted && naming->noted[stack] & HAS_NO_OWN;
+}
+
+void tide_naming_note_told(struct tide_naming *naming, uint32_t stack)
+{
+  notes_of(naming)[stack] |= IS_TOLD;
+}
+
+bool tide_naming_is_told(const struct tide_naming *naming, uint32_t stack)
+{
+  return naming->noted && naming->noted[stack] & IS_TOLD;
+}
+
+// The culprits may be others now.
+static void forget_told(struct tide_naming *naming)
+{
+  for (size_t i = 0; naming->noted && i < naming->image->n_frames; i++)
+    naming->noted[i] &= (uint8_t)~IS_TOLD;
 }
 
 void tide_naming_free(struct tide_naming *naming)
@@ -156,7 +185,7 @@ void tide_naming_free(struct tide_naming *naming)
   tide_told_names_done(&naming->told);
   free(naming->ids);
   free(naming->in_library);
-  free(naming->has_no_own);
+  free(naming->noted);
   for (size_t i = 0; i < naming->n_made; i++)
     free(naming->made[i]);
   free(naming->made);
@@ -236,6 +265,7 @@ void tide_naming_add_wrapper_named(struct tide_naming *naming, const char *funct
   for (size_t i = 0; i < naming->n_chains; i++)
     for (size_t k = 0; k < naming->chains[i].n; k++)
       fold_wrapper(naming, &naming->chains[i].frames[k]);
+  forget_told(naming);
 }
 
 void tide_naming_add_wrapper(struct tide_naming *naming, const struct tide_named_frame *frame,

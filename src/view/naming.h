@@ -93,6 +93,10 @@ bool tide_naming_is_in_library(struct tide_naming *naming, uint32_t node);
 // own. Names that are folded later change nothing about that.
 void tide_naming_note_no_own(struct tide_naming *naming, uint32_t stack);
 bool tide_naming_has_no_own(const struct tide_naming *naming, uint32_t stack);
+// Notes that all of a stack's blame has been looked up: once is enough for who asks for the culprit
+// again.
+void tide_naming_note_told(struct tide_naming *naming, uint32_t stack);
+bool tide_naming_is_told(const struct tide_naming *naming, uint32_t stack);
 
 // Path of a frame's module, "" for the unknown one.
 const char *tide_naming_module_path(const struct tide_naming *naming,

@@ -169,5 +169,6 @@ struct tide_blame tide_view_blame(struct tide_view *view, uint32_t stack)
 
 const struct tide_named_frame *tide_view_culprit(struct tide_view *view, uint32_t stack)
 {
-  return tide_view_blame(view, stack).culprit;
+  return tide_filter_is_empty(view->filter) ? tide_naming_culprit(view->naming, stack)
+                                            : tide_view_blame(view, stack).culprit;
 }

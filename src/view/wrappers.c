@@ -9,6 +9,7 @@
 #include "view/blame.h"
 
 #include "base/alloc.h"
+#include "model/rows.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -31,9 +32,14 @@ struct call {
   uint64_t n, bytes;
 };
 
+struct ranked { // a site
+  uint64_t n_alloc, b_alloc;
+  uint32_t stack, row;
+};
+
 struct search {
   struct tide_naming *naming;
-  const struct tide_site **sites; // the largest first
+  struct ranked *sites; // the largest first
   size_t n_sites;
   uint64_t n_all, b_all; // of the whole image
   struct call *calls;
@@ -42,31 +48,48 @@ struct search {
 
 static int by_allocations(const void *left, const void *right)
 {
-  const struct tide_site *a = *(const struct tide_site *const *)left;
-  const struct tide_site *b = *(const struct tide_site *const *)right;
+  const struct ranked *a = left, *b = right;
   if (a->n_alloc != b->n_alloc)
     return a->n_alloc < b->n_alloc ? 1 : -1;
   if (a->stack != b->stack)
     return a->stack > b->stack ? 1 : -1;
-  return (a > b) - (a < b);
+  return (a->row > b->row) - (a->row < b->row);
 }
 
-static void rank_sites(struct search *s)
+static void keep_largest(struct search *s)
 {
-  const struct tide_image *image = tide_naming_image(s->naming);
-  s->sites = tide_alloc_array(image->n_sites + 1, sizeof *s->sites);
-  for (size_t i = 0; i < image->n_sites; i++) {
-    const struct tide_site *site = &image->sites[i];
-    if (!site->n_alloc || site->stack >= image->n_frames)
-      continue;
-    s->n_all += site->n_alloc;
-    s->b_all += site->b_alloc;
-    s->sites[s->n_sites++] = site;
-  }
   if (s->n_sites)
     qsort(s->sites, s->n_sites, sizeof *s->sites, by_allocations);
   if (s->n_sites > STACKS_MOST)
     s->n_sites = STACKS_MOST;
+}
+
+// Sites come in; whenever there are twice as many as are wanted, the smaller half goes, and from
+// then on what is smaller than all that stayed does not come in.
+static void rank_sites(struct search *s)
+{
+  const struct tide_image *image = tide_naming_image(s->naming);
+  bool is_full = false;
+  struct ranked least = {0};
+  s->sites = tide_alloc_array(2 * STACKS_MOST, sizeof *s->sites);
+  for (size_t i = 0; i < image->n_sites; i++) {
+    const struct ranked site = {tide_image_site_number(image, i, TIDE_COUNTER_IDX(n_alloc)),
+                                tide_image_site_number(image, i, TIDE_COUNTER_IDX(b_alloc)),
+                                tide_image_site_stack(image, i), (uint32_t)i};
+    if (!site.n_alloc || site.stack >= image->n_frames)
+      continue;
+    s->n_all += site.n_alloc;
+    s->b_all += site.b_alloc;
+    if (is_full && by_allocations(&least, &site) < 0)
+      continue;
+    s->sites[s->n_sites++] = site;
+    if (s->n_sites < 2 * STACKS_MOST)
+      continue;
+    keep_largest(s);
+    least = s->sites[s->n_sites - 1];
+    is_full = true;
+  }
+  keep_largest(s);
 }
 
 static int compare_names(const struct tide_named_frame *a, const struct tide_named_frame *b)
@@ -81,7 +104,7 @@ static int compare_names(const struct tide_named_frame *a, const struct tide_nam
 
 static void add_call(struct search *s, const struct tide_named_frame *function,
                      const struct tide_named_frame *caller, bool is_straight,
-                     const struct tide_site *site)
+                     const struct ranked *site)
 {
   TIDE_GROW(s->calls, s->n_calls, s->cap_calls);
   s->calls[s->n_calls++] =
@@ -118,13 +141,13 @@ static void collect_calls(struct search *s)
 {
   s->n_calls = 0;
   for (size_t i = 0; i < s->n_sites; i++) {
-    struct top top = top_of(s, s->sites[i]->stack);
+    struct top top = top_of(s, s->sites[i].stack);
     if (!top.is_heap || top.n < 2)
       continue;
     if (top.frames[0]->function)
-      add_call(s, top.frames[0], top.frames[1], top.is_straight, s->sites[i]);
+      add_call(s, top.frames[0], top.frames[1], top.is_straight, &s->sites[i]);
     if (top.frames[1]->function) // it allocates through another one
-      add_call(s, top.frames[1], top.n > 2 ? top.frames[2] : NULL, false, s->sites[i]);
+      add_call(s, top.frames[1], top.n > 2 ? top.frames[2] : NULL, false, &s->sites[i]);
   }
 }
 

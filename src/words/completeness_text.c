@@ -385,9 +385,9 @@ static void blame(struct unnamed *modules, const struct tide_profile_site *site,
     return;
   struct unnamed *module = &modules[frame->module];
   module->frame = module->frame ? module->frame : frame;
-  module->peak += (double)site->counters->peak_bytes;
+  module->peak += (double)TIDE_OF_SITE(site, peak_bytes);
   module->live += (double)tide_site_live_bytes(site);
-  module->total += (double)site->counters->b_alloc;
+  module->total += (double)TIDE_OF_SITE(site, b_alloc);
 }
 
 static double part(double value, double whole)

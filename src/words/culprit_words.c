@@ -70,9 +70,8 @@ static char *since_words(const struct tide_groups *groups, const struct tide_ima
     return tide_strdup("");
   struct tide_timeline *timeline = tide_timeline_new(image);
   TIDE_CLEANUP_FREE int64_t *live = tide_alloc_array(timeline->n_times, sizeof *live);
-  TIDE_CLEANUP_FREE int64_t *kept = tide_alloc_array(timeline->n_times, sizeof *kept);
   tide_timeline_sum(timeline, groups->stacks + groups->first[0],
-                    groups->first[1] - groups->first[0], TIDE_UNIT_BYTES, live, kept);
+                    groups->first[1] - groups->first[0], TIDE_UNIT_BYTES, live, NULL);
   while (at > 0 && live[at - 1] >= groups->items[0].measure / 2)
     at--;
   uint64_t ns = timeline->times_ns[at];
@@ -264,8 +263,8 @@ char *tide_mapper_words(struct tide_profile *profile, struct tide_naming *naming
       continue;
     const struct tide_view_frame *frames = tide_view_stack(&view, site->stack, &n_frames);
     if (n_frames)
-      all[n++] =
-          (struct mapper){frames[0].frame, site->counters->peak_bytes, tide_site_live_bytes(site)};
+      all[n++] = (struct mapper){frames[0].frame, TIDE_OF_SITE(site, peak_bytes),
+                                 tide_site_live_bytes(site)};
   }
   struct mapper best = heaviest_mapper(all, n);
   tide_view_done(&view);

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "model/image_sums.h"
+#include "model/rows.h"
 #include "model/stored_names.h"
 #include "tide/format.h"
 #include "tide/site_order.h"
@@ -157,20 +158,24 @@ static void put_snapshot(struct tide_buf *out, const struct tide_snapshot *row)
   U(kind);
   const char *comma = "";
   tide_buf_text(out, "\"rows\": [");
-  for (const struct tide_snapshot_row *r = row->rows; r < row->rows + row->n_rows; r++)
-    if (r->live_bytes || r->live_blocks) {
-      tide_buf_printf(out, "%s[%u, %" PRId64 ", %" PRId64 "]", comma, r->stack, r->live_bytes,
-                      r->live_blocks);
+  for (size_t i = 0; i < row->n_rows; i++) {
+    const struct tide_snapshot_row r = tide_snapshot_row_at(row, i);
+    if (r.live_bytes || r.live_blocks) {
+      tide_buf_printf(out, "%s[%u, %" PRId64 ", %" PRId64 "]", comma, r.stack, r.live_bytes,
+                      r.live_blocks);
       comma = ", ";
     }
+  }
   comma = "";
   tide_buf_text(out, "], \"counts\": [");
-  for (const struct tide_snapshot_row *r = row->rows; r < row->rows + row->n_rows; r++)
-    if (r->n_alloc || r->b_alloc) {
-      tide_buf_printf(out, "%s[%u, %" PRIu64 ", %" PRIu64 "]", comma, r->stack, r->n_alloc,
-                      r->b_alloc);
+  for (size_t i = 0; i < row->n_rows; i++) {
+    const struct tide_snapshot_row r = tide_snapshot_row_at(row, i);
+    if (r.n_alloc || r.b_alloc) {
+      tide_buf_printf(out, "%s[%u, %" PRIu64 ", %" PRIu64 "]", comma, r.stack, r.n_alloc,
+                      r.b_alloc);
       comma = ", ";
     }
+  }
   tide_buf_text(out, "]");
 }
 
@@ -391,6 +396,12 @@ static void put_late_frees(struct tide_buf *out, const struct tide_image *image)
   tide_buf_text(out, "]");
 }
 
+static void put_site_at(struct tide_buf *out, const struct tide_image *image, size_t idx)
+{
+  const struct tide_site site = tide_image_site(image, idx);
+  put_site(out, image, &site);
+}
+
 static void put_image(struct tide_buf *out, const struct tide_image *image, bool as_read)
 {
   TIDE_CLEANUP_FREE size_t *order = tide_sites_in_file_order(image);
@@ -401,8 +412,8 @@ static void put_image(struct tide_buf *out, const struct tide_image *image, bool
   TABLE("modules", put_module, 1, image->n_modules, &image->modules[i]);
   TABLE("threads", put_thread, 1, image->n_threads_known, &image->threads[i]);
   TABLE("frames", put_frame, 1, image->n_frames, &image->frames[i]);
-#define PUT_SITE(to, row) put_site(to, image, row)
-  TABLE("sites", PUT_SITE, 0, image->n_sites, &image->sites[order[i]]);
+#define PUT_SITE(to, idx) put_site_at(to, image, idx)
+  TABLE("sites", PUT_SITE, 0, image->n_sites, order[i]);
 #undef PUT_SITE
   TABLE("ticks", put_tick, 0, image->n_ticks, &image->ticks[i]);
   TABLE("marks", put_mark, 0, image->n_marks, &image->marks[i]);
