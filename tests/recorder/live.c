@@ -278,16 +278,22 @@ static void spacing_is(uint64_t spacing, int threads, uint64_t kinds)
   take_all();
 }
 
+// One thread and an empty map, with so much room for direct tables and places so far apart.
+static struct tide_station *map_anew(int64_t direct_left, bool apart, uint64_t spacing)
+{
+  forget_all(false);
+  n_kinds = 0;
+  tide_live_map.direct_left = direct_left;
+  tide_live_map.apart = apart;
+  lay_out(spacing);
+  return station_new();
+}
+
 // Blocks of glibc that follow one another in the same memory, with their beginnings 16 bytes apart:
 // each has the slot of the one before, and no table is rebuilt for them.
 static void in_turn(void)
 {
-  forget_all(false);
-  n_kinds = 0;
-  tide_live_map.direct_left = 1 << 20;
-  tide_live_map.apart = true;
-  lay_out(48);
-  struct tide_station *s = station_new();
+  struct tide_station *s = map_anew(1 << 20, true, 48);
   uint64_t tables[PLACES];
   for (int turn = 0; turn < 4; turn++)
     for (int i = 0; i < PLACES; i++) {
@@ -327,11 +333,7 @@ static void keep(struct tide_station *s, int i, uint64_t random)
 // tables of their own.
 static void fine(void)
 {
-  forget_all(false);
-  n_kinds = 0;
-  tide_live_map.direct_left = TIDE_LIVE_DIRECT_BYTES;
-  lay_out(16);
-  struct tide_station *s = station_new();
+  struct tide_station *s = map_anew(TIDE_LIVE_DIRECT_BYTES, false, 16);
   uint64_t x = 3;
   for (int i = 0; i < PLACES; i += 2)
     keep(s, i, next_random(&x));
@@ -363,12 +365,7 @@ static void fine(void)
 // table that holds such is not made a direct one, however much room there is.
 static void crowded(void)
 {
-  forget_all(false);
-  n_kinds = 0;
-  tide_live_map.direct_left = 0;
-  tide_live_map.apart = true;
-  lay_out(16);
-  struct tide_station *s = station_new();
+  struct tide_station *s = map_anew(0, true, 16);
   uint64_t x = 3;
   for (int i = 0; i < 900; i++) {
     keep(s, i, next_random(&x));
@@ -410,12 +407,7 @@ static void coming_back(int64_t direct_left, int n)
 // (The first regions show what there is.)
 static void growing(bool apart)
 {
-  forget_all(false);
-  n_kinds = 0;
-  tide_live_map.direct_left = 0;
-  tide_live_map.apart = apart;
-  lay_out(32);
-  struct tide_station *s = station_new();
+  struct tide_station *s = map_anew(0, apart, 32);
   uint64_t x = 7, table = 0, n_replaced = 0, bytes = 0, *region = NULL;
   int n_regions = 0, first = 0, last = 0; // blocks of the regions that are looked at
   for (int i = 0; i < PLACES; i++) {
