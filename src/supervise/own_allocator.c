@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "model/pack.h"
 #include "model/residence_table.h"
+#include "model/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,13 +87,14 @@ static struct heap_sums heap_sums(const struct tide_image *image)
   if (image->pack)
     return (struct heap_sums){image->pack->sums.n_alloc, image->pack->sums.b_alloc};
   for (size_t i = 0; i < image->n_sites; i++) {
-    uint32_t root = image->sites[i].stack;
+    const struct tide_site site = tide_image_site(image, i);
+    uint32_t root = site.stack;
     while (root && image->frames[root].parent)
       root = image->frames[root].parent;
     if (image->frames[root].flags & TIDE_FRAME_PAGES)
       continue;
-    sums.n_alloc += image->sites[i].n_alloc;
-    sums.b_alloc += image->sites[i].b_alloc;
+    sums.n_alloc += site.n_alloc;
+    sums.b_alloc += site.b_alloc;
   }
   return sums;
 }
@@ -191,16 +193,16 @@ static bool has_mapped(const struct program *program, const struct tide_image *i
     return image->page_peak_bytes >=
            (is_static(program) ? GAP_BYTES : (int64_t)((image->n_threads + 1) * handler));
   for (size_t i = 0; i < image->n_sites; i++) {
-    const struct tide_site *site = &image->sites[i];
-    uint32_t root = site->stack;
+    const struct tide_site site = tide_image_site(image, i);
+    uint32_t root = site.stack;
     while (root && image->frames[root].parent)
       root = image->frames[root].parent;
-    if (!(image->frames[root].flags & TIDE_FRAME_PAGES) || !site->n_alloc)
+    if (!(image->frames[root].flags & TIDE_FRAME_PAGES) || !site.n_alloc)
       continue;
-    if (site->b_alloc / site->n_alloc <= handler)
-      n_handlers += site->n_alloc;
+    if (site.b_alloc / site.n_alloc <= handler)
+      n_handlers += site.n_alloc;
     else
-      n_others += site->n_alloc;
+      n_others += site.n_alloc;
   }
   return n_others > n_stacks || n_handlers > image->n_threads;
 }
