@@ -234,7 +234,7 @@ static void note_parents(struct tide_tracer *tracer)
     tracer->n_listed += tid > 0;
     if (tid <= 0 || is_parent(tracer, tid))
       continue;
-    if (tid != pid && !tide_thread_has_children(pid, tid)) {
+    if (!tide_thread_has_children(pid, tid)) {
       tracer->n_others++;
       continue;
     }
@@ -245,7 +245,18 @@ static void note_parents(struct tide_tracer *tracer)
     closedir(dir);
 }
 
-enum whose { OTHERS, EVERY }; // of all but parents, or of all
+enum whose {
+  OTHERS,    // of all but parents and the first thread, to which the kernel sends what is sent to
+             // the process
+  CHILDLESS, // of all but parents
+  EVERY
+};
+
+static bool is_of(const struct tide_tracer *tracer, enum whose whose, pid_t tid)
+{
+  return whose == EVERY ||
+         (!is_parent(tracer, tid) && (whose == CHILDLESS || tid != (pid_t)tracer->outside->pid));
+}
 
 // Seizes and interrupts threads that are not known yet, at most `limit` of them after `skip`.
 static bool seize_new(struct tide_tracer *tracer, enum whose whose, unsigned skip, size_t limit)
@@ -258,7 +269,7 @@ static bool seize_new(struct tide_tracer *tracer, enum whose whose, unsigned ski
   DIR *dir = opendir(name);
   while (ok && dir && tracer->n - first < limit && (entry = readdir(dir))) {
     pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-    if (tid <= 0 || is_known(tracer, tid) || (whose == OTHERS && is_parent(tracer, tid)))
+    if (tid <= 0 || is_known(tracer, tid) || !is_of(tracer, whose, tid))
       continue;
     if (skip)
       skip--;
@@ -464,14 +475,14 @@ bool tide_tracer_stop_any(struct tide_tracer *tracer)
 bool tide_tracer_stop_one(struct tide_tracer *tracer)
 {
   if (has_others(tracer))
-    return stop_nth(tracer, OTHERS, tracer->turn++);
+    return stop_nth(tracer, CHILDLESS, tracer->turn++);
   return is_alone(tracer) ? tide_tracer_stop_any(tracer) : tide_tracer_stop_all(tracer);
 }
 
 bool tide_tracer_stop_idle(struct tide_tracer *tracer)
 {
   if (has_others(tracer))
-    return stop_nth(tracer, OTHERS, find_idlest(tracer));
+    return stop_nth(tracer, CHILDLESS, find_idlest(tracer));
   return tide_tracer_stop_one(tracer);
 }
 

@@ -8,8 +8,9 @@
 // 2. A system call that only we interrupted is made again, as if nothing had happened.
 // 3. A signal that comes while a thread is stopped arrives when it is let go.
 // 4. One that the program ignores wakes nobody: while the thread that it is sent to is traced, the
-//    kernel keeps it, and any other that waits would be woken. So those that signals are sent to,
-//    the first thread and all with children, are traced only while all others are.
+//    kernel keeps it, and any other that waits would be woken. So those with children are traced
+//    only while all others are. (So is the first thread when all are stopped. Stopped alone, as it
+//    may be if it has no children, it could have one of kill()'s for the process.)
 // 5. Who cannot be stopped in time (it waits for its vfork child, say) holds nobody up: all are let
 //    go, to be tried again.
 //
@@ -75,11 +76,10 @@ void tide_tracer_hold(struct tide_tracer *tracer, pid_t tid);
 
 // Stops every thread. False: one could not be stopped; all are let go.
 bool tide_tracer_stop_all(struct tide_tracer *tracer);
-// Stops one thread, another each time, while the others run on; all where each is one that signals
-// are sent to.
+// Stops one thread, another each time, while the others run on; all where each has children.
 bool tide_tracer_stop_one(struct tide_tracer *tracer);
 bool tide_tracer_stop_idle(struct tide_tracer *tracer); // one that hardly runs
-bool tide_tracer_stop_any(struct tide_tracer *tracer);  // signals may be sent to it
+bool tide_tracer_stop_any(struct tide_tracer *tracer);  // it may have children
 // Lets all go, and measures how long they stood still.
 void tide_tracer_go(struct tide_tracer *tracer);
 
