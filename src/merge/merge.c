@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "merge/merge_inputs.h"
 #include "model/capture.h"
+#include "model/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +44,10 @@ static int compare_bytes(const void *a, size_t a_n, const void *b, size_t b_n)
 static int compare_contents(const struct tide_image *a, const struct tide_image *b)
 {
   int order = 0;
-  for (size_t i = 0; i < a->n_sites && !order; i++) // all numbers before the histograms
-    order = memcmp(&a->sites[i], &b->sites[i], offsetof(struct tide_site, size_mask));
+  for (size_t i = 0; i < a->n_sites && !order; i++) { // all numbers before the histograms
+    const struct tide_site of_a = tide_image_site(a, i), of_b = tide_image_site(b, i);
+    order = memcmp(&of_a, &of_b, offsetof(struct tide_site, size_mask));
+  }
   if (!order)
     order = compare_bytes(a->frames, a->n_frames * sizeof *a->frames, b->frames,
                           b->n_frames * sizeof *b->frames);

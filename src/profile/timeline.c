@@ -258,8 +258,9 @@ static void add_live(const struct tide_births *births, size_t snapshot, uint64_t
 {
   const struct tide_snapshot *s = &births->image->snapshots[snapshot];
   for (size_t i = 0; i < s->n_rows; i++) {
-    int64_t live = births->in_bytes ? s->rows[i].live_bytes : s->rows[i].live_blocks;
-    add_birth(to, s->rows[i].stack, sign * (uint64_t)live);
+    const struct tide_snapshot_row row = tide_snapshot_row_at(s, i);
+    int64_t live = births->in_bytes ? row.live_bytes : row.live_blocks;
+    add_birth(to, row.stack, sign * (uint64_t)live);
   }
 }
 
@@ -301,7 +302,9 @@ uint64_t tide_births_add(const struct tide_births *births, size_t snapshot, cons
     return 0;
   if (births->of_held)
     add_held(births, snapshot, &to);
-  for (size_t i = 0; i < s->n_rows && !births->of_held; i++)
-    add_birth(&to, s->rows[i].stack, births->in_bytes ? s->rows[i].b_alloc : s->rows[i].n_alloc);
+  for (size_t i = 0; i < s->n_rows && !births->of_held; i++) {
+    const struct tide_snapshot_row row = tide_snapshot_row_at(s, i);
+    add_birth(&to, row.stack, births->in_bytes ? row.b_alloc : row.n_alloc);
+  }
   return to.all;
 }

@@ -55,7 +55,7 @@ char *tide_growth_words(const struct tide_growth *growth, const struct tide_imag
   if (growth->n_rises > 1)
     say_steps(&s, growth, &text);
   else
-    tide_buf_printf(&text, "to %s by %s, at once", bytes_words(&s, a, growth->first->held),
+    tide_buf_printf(&text, "to %s by %s, in one step", bytes_words(&s, a, growth->first->held),
                     when_words(&s, b, growth->first));
   if (growth->n_falls)
     tide_buf_printf(&text, "; it fell %s %s", tide_units_plain(a, growth->n_falls),

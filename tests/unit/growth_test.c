@@ -114,7 +114,7 @@ static void what_does_not_grow_is_not_told(void **state)
   const struct seen uneven[] = {
       {KIB, 1024, 1}, {9 * KIB, 8192, 1}, {10 * KIB, 1024, 1}, {-1, 0, 0}};
   const char *const wanted[] = {
-      "to 8.0 KiB by 20.0 ms, at once", NULL,
+      "to 8.0 KiB by 20.0 ms, in one step", NULL,
       "from 1.0 KiB at 10.0 ms to 10.0 KiB at 30.0 ms in 3 steps, the largest 8.0 KiB by 20.0 ms; "
       "it fell 1 time"};
   const struct seen *const all[] = {one, gone, uneven};
