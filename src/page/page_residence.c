@@ -202,9 +202,9 @@ static int own_max_order(const void *a, const void *b)
 {
   const struct tide_profile_site *x = *(const struct tide_profile_site *const *)a;
   const struct tide_profile_site *y = *(const struct tide_profile_site *const *)b;
-  return x->counters->high_bytes != y->counters->high_bytes
-             ? (x->counters->high_bytes < y->counters->high_bytes ? 1 : -1)
-             : (x->stack > y->stack) - (x->stack < y->stack);
+  int64_t most_x = TIDE_OF_SITE(x, high_bytes), most_y = TIDE_OF_SITE(y, high_bytes);
+  return most_x != most_y ? (most_x < most_y ? 1 : -1)
+                          : (x->stack > y->stack) - (x->stack < y->stack);
 }
 
 static void write_grown_site(struct tide_json *json, struct tide_view *view,
@@ -220,7 +220,7 @@ static void write_grown_site(struct tide_json *json, struct tide_view *view,
   TIDE_CLEANUP_FREE char *place = tide_place_of_stack(view, site->stack);
   TIDE_CLEANUP_FREE char *text = tide_sprintf("%s: %s", place, words);
   tide_json_open_object(json);
-  tide_json_put_i64(json, "bytes", site->counters->high_bytes);
+  tide_json_put_i64(json, "bytes", TIDE_OF_SITE(site, high_bytes));
   put_words(json, text);
   tide_json_close_object(json);
 }

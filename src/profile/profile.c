@@ -92,10 +92,10 @@ static void refer_to_row(struct tide_profile_site *site, const struct tide_image
 {
   if (image->packed_sites) {
     site->is_packed = true;
-    site->block = tide_columns_block_of(image->packed_sites, row);
+    site->in_block = tide_columns_block_of(image->packed_sites, row);
     site->row = row % TIDE_COLUMNS_BLOCK_ROWS;
   } else {
-    site->counters = &image->sites[row].counters;
+    site->in_row = &image->sites[row].counters;
   }
 }
 
@@ -131,7 +131,7 @@ static void make_sites(struct tide_profile *profile)
     };
     if (first < i || is_adjusted(&row)) {
       sum_rows(profile, site, sum);
-      site->counters = sum++;
+      site->in_row = sum++;
     } else {
       refer_to_row(site, image, profile->rows[i]);
     }
@@ -145,10 +145,11 @@ struct tide_numbers tide_site_numbers(const struct tide_profile_site *site)
   struct tide_numbers numbers = {0};
   if (site->is_packed) {
     uint64_t row[TIDE_COUNTERS_N];
-    tide_columns_block_row(site->block, site->row, TIDE_SITE_COLUMN_COUNTERS, TIDE_COUNTERS_N, row);
+    tide_columns_block_row(site->in_block, site->row, TIDE_SITE_COLUMN_COUNTERS, TIDE_COUNTERS_N,
+                           row);
     memcpy(&numbers.counters, row, sizeof numbers.counters);
   } else {
-    numbers.counters = *site->counters;
+    numbers.counters = *site->in_row;
   }
   tide_numbers_live(&numbers);
   return numbers;

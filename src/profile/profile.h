@@ -14,14 +14,14 @@
 struct tide_profile_site {
   uint32_t stack; // index in the image's frames
   enum tide_site_kind kind : 8;
-  bool is_packed;             // which of the two below it is
+  bool is_packed;             // in_block, not in_row
   uint8_t row;                // in the block
   uint32_t first_row, n_rows; // in tide_profile.rows
   // Of its only row, in the capture, or the sum of its rows, which is the profile's. A copy for
   // each would be most of the memory of a profile of a million stacks. See tide_site_number().
   union {
-    const struct tide_counters *counters;
-    const struct tide_columns_block *block;
+    const struct tide_counters *in_row;
+    const struct tide_columns_block *in_block;
   };
   int64_t weight; // under the question asked last
 };
@@ -30,9 +30,10 @@ struct tide_profile_site {
 static inline uint64_t tide_site_number(const struct tide_profile_site *site, unsigned counter_idx)
 {
   if (site->is_packed)
-    return tide_columns_block_get(site->block, site->row, TIDE_SITE_COLUMN_COUNTERS + counter_idx);
+    return tide_columns_block_get(site->in_block, site->row,
+                                  TIDE_SITE_COLUMN_COUNTERS + counter_idx);
   uint64_t number;
-  memcpy(&number, (const uint64_t *)site->counters + counter_idx, sizeof number);
+  memcpy(&number, (const uint64_t *)site->in_row + counter_idx, sizeof number);
   return number;
 }
 #define TIDE_OF_SITE(site, field)                                                                  \

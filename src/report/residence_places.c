@@ -112,12 +112,12 @@ void tide_residence_places_ended(const struct tide_residence_subject *subject,
   const struct tide_profile *profile = subject->view->profile;
   tide_frame_names_init(&g.names, subject->view->naming, true);
   for (size_t i = 0; i < profile->n_sites; i++) {
-    const struct tide_counters *did = profile->sites[i].counters;
-    struct tide_residence_site site = {.stack = profile->sites[i].stack,
-                                       .n_large = did->n_looked,
-                                       .large_asked = did->b_looked,
-                                       .large_resident = did->b_touched};
-    if (did->n_looked && did->b_looked >= did->b_touched)
+    const struct tide_profile_site *did = &profile->sites[i];
+    struct tide_residence_site site = {.stack = did->stack,
+                                       .n_large = TIDE_OF_SITE(did, n_looked),
+                                       .large_asked = TIDE_OF_SITE(did, b_looked),
+                                       .large_resident = TIDE_OF_SITE(did, b_touched)};
+    if (site.n_large && site.large_asked >= site.large_resident)
       gather(&g, &site);
   }
   finish_places(&g, ret_places);

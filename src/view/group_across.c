@@ -72,7 +72,7 @@ static void add_holdings(struct tide_group *sum, const struct tide_profile_site 
 
 static struct tide_profile_site row_as_site(const struct tide_site *row)
 {
-  return (struct tide_profile_site){.counters = &row->counters};
+  return (struct tide_profile_site){.in_row = &row->counters};
 }
 
 struct rows { // of one site

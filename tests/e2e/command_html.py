@@ -220,3 +220,59 @@ def html_refuses(ground):
     (ground.scratch / "x.tide").write_bytes((ground.scratch / "x.tide").read_bytes()[:300])
     done = ground.run(ground.tidemark, "html", "x.tide", "-o", "cut.html")
     expect(done.status in (0, 1) and done.stderr.count("\n") == 1, done.stderr)
+
+
+# 5,832 stacks, in a tree, each with a block; and memory that grows by three mappings.
+LARGE = """
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+typedef void *visit(int depth);
+static visit *const visits[18];
+static inline void *go_on(int depth)
+{
+  if (!depth)
+    return malloc(100);
+  for (int i = 0; i < 18; i++)
+    *(void *volatile *)&(void *){0} = visits[i](depth - 1);
+  return 0;
+}
+#define VISIT(n) __attribute__((noipa)) static void *visit_##n(int depth) { return go_on(depth); }
+VISIT(0) VISIT(1) VISIT(2) VISIT(3) VISIT(4) VISIT(5) VISIT(6) VISIT(7) VISIT(8)
+VISIT(9) VISIT(10) VISIT(11) VISIT(12) VISIT(13) VISIT(14) VISIT(15) VISIT(16) VISIT(17)
+static visit *const visits[18] = {
+  visit_0, visit_1, visit_2, visit_3, visit_4, visit_5, visit_6, visit_7, visit_8,
+  visit_9, visit_10, visit_11, visit_12, visit_13, visit_14, visit_15, visit_16, visit_17};
+int main(void)
+{
+  for (int i = 0; i < 3; i++) {
+    mmap(0, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    usleep(50000);
+  }
+  go_on(3);
+  return 0;
+}
+"""
+
+
+@test
+def html_of_a_large_capture(ground):
+    """What is kept packed of it is told as it is: what the program mapped, and all sums."""
+    ground.record("-q", "-o", "x.tide", "--", ground.build("large", LARGE))
+    report = ground.report("x.tide")
+    expect(report["totals"]["allocations"] == 5832 and len(report["sites"]) > 5832, "stacks")
+    pages = []
+    for _ in range(2):
+        done = ground.run(ground.tidemark, "html", "-f", "-o", "x.html", "x.tide")
+        expect(done.status == 0, done.stderr)
+        pages.append((ground.scratch / "x.html").read_bytes())
+    expect(pages[0] == pages[1], "another page the second time")
+    grown = page_data.blocks(pages[0].decode())[0].facts["residence"]["grown"]
+    # Where it was looked at too seldom, nothing is told of that.
+    expect(all(row["bytes"] == 3 << 20 for row in grown), f"{grown}")
+    for words in (["export", "--to", "speedscope"], ["export", "--to", "massif"], ["explain"],
+                  ["tree"], ["merge", "-f", "-o", "both.tide", "x.tide"]):
+        done = ground.run(ground.tidemark, *words, "x.tide")
+        expect(done.status == 0, f"{words}: {done.status} {done.stderr}")
+    totals = ground.report("both.tide")["totals"]
+    expect(totals["allocations"] == 2 * 5832, f"{totals}")

@@ -85,7 +85,7 @@ static void estimates_add_up(void **state)
     uint64_t n_samples = 0;
     for (size_t k = 0; k < profile->n_sites; k++) {
       live += tide_site_live_bytes(&profile->sites[k]);
-      n_samples += profile->sites[k].counters->n_samples;
+      n_samples += profile->sites[k].in_row->n_samples;
     }
     assert_int_equal(profile->image->sampled_every_bytes, 524288);
     assert_int_equal(profile->totals.live_bytes, live);

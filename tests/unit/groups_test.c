@@ -246,7 +246,7 @@ static struct tide_counters *counters_of_stack(uint32_t stack)
 {
   for (size_t i = 0; i < profile->n_sites; i++)
     if (profile->sites[i].stack == stack)
-      return (struct tide_counters *)profile->sites[i].counters;
+      return (struct tide_counters *)profile->sites[i].in_row;
   return NULL;
 }
 

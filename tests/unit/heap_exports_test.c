@@ -377,8 +377,8 @@ static void a_timeline_of_resizes(void **state)
   assert_int_equal(tide_filter_new(&patterns, &filter, &diag), TIDE_ERR_OK);
   image->has_resized_bytes = true;
   for (size_t i = 0; i < profile->n_sites; i++)
-    if (profile->sites[i].counters->n_resize) {
-      struct tide_counters *counters = (struct tide_counters *)profile->sites[i].counters;
+    if (profile->sites[i].in_row->n_resize) {
+      struct tide_counters *counters = (struct tide_counters *)profile->sites[i].in_row;
       counters->b_resize_old = 700;
       counters->b_resize_new = 30;
     }

@@ -167,18 +167,18 @@ static struct tide_capture *indexer(uint64_t moved)
 
 static void expect_doubled(const struct tide_profile_site *one, const struct tide_profile_site *two)
 {
-  assert_int_equal(two->counters->n_alloc, 2 * one->counters->n_alloc);
-  assert_int_equal(two->counters->b_alloc, 2 * one->counters->b_alloc);
-  assert_int_equal(two->counters->n_free, 2 * one->counters->n_free);
-  assert_int_equal(two->counters->b_free, 2 * one->counters->b_free);
-  assert_int_equal(two->counters->peak_bytes, 2 * one->counters->peak_bytes);
-  assert_int_equal(two->counters->peak_blocks, 2 * one->counters->peak_blocks);
-  assert_int_equal(two->counters->n_temp, 2 * one->counters->n_temp);
-  assert_int_equal(two->counters->n_foreign, 2 * one->counters->n_foreign);
-  assert_int_equal(two->counters->n_resize, 2 * one->counters->n_resize);
-  assert_int_equal(two->counters->n_moved, 2 * one->counters->n_moved);
-  assert_int_equal(two->counters->life_ns, 2 * one->counters->life_ns);
-  assert_int_equal(two->counters->age_ns, 2 * one->counters->age_ns);
+  assert_int_equal(two->in_row->n_alloc, 2 * one->in_row->n_alloc);
+  assert_int_equal(two->in_row->b_alloc, 2 * one->in_row->b_alloc);
+  assert_int_equal(two->in_row->n_free, 2 * one->in_row->n_free);
+  assert_int_equal(two->in_row->b_free, 2 * one->in_row->b_free);
+  assert_int_equal(two->in_row->peak_bytes, 2 * one->in_row->peak_bytes);
+  assert_int_equal(two->in_row->peak_blocks, 2 * one->in_row->peak_blocks);
+  assert_int_equal(two->in_row->n_temp, 2 * one->in_row->n_temp);
+  assert_int_equal(two->in_row->n_foreign, 2 * one->in_row->n_foreign);
+  assert_int_equal(two->in_row->n_resize, 2 * one->in_row->n_resize);
+  assert_int_equal(two->in_row->n_moved, 2 * one->in_row->n_moved);
+  assert_int_equal(two->in_row->life_ns, 2 * one->in_row->life_ns);
+  assert_int_equal(two->in_row->age_ns, 2 * one->in_row->age_ns);
   assert_int_equal(two->n_rows, one->n_rows);
   assert_int_equal(two->kind, one->kind);
 }

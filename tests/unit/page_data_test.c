@@ -166,7 +166,7 @@ static void expect_sites(void)
     uint64_t counts[TIDE_SIZE_BUCKETS_N + TIDE_LIFE_BUCKETS_N];
     tide_profile_site_histograms(profile, site, counts, counts + TIDE_SIZE_BUCKETS_N);
     expect("site_kind", i, site->kind);
-    expect("site_own_max", i, (double)site->counters->high_bytes);
+    expect("site_own_max", i, (double)site->in_row->high_bytes);
     expect_stack((size_t)get("site_node", i), site->stack);
     for (uint32_t k = 0; k < site->n_rows; k++)
       expect_row(n_rows++, i, &profile->image->sites[profile->rows[site->first_row + k]]);

@@ -49,21 +49,21 @@ static void merges_threads_of_a_stack(void **state)
 {
   const struct tide_profile_site *site = site_of(3);
   assert_int_equal(site->n_rows, 3);
-  assert_int_equal(site->counters->n_alloc, 1050000);
-  assert_int_equal(site->counters->b_alloc, 3060 * MIB);
-  assert_int_equal(site->counters->n_free, 1049990);
-  assert_int_equal(site->counters->b_free, 3059 * MIB);
+  assert_int_equal(site->in_row->n_alloc, 1050000);
+  assert_int_equal(site->in_row->b_alloc, 3060 * MIB);
+  assert_int_equal(site->in_row->n_free, 1049990);
+  assert_int_equal(site->in_row->b_free, 3059 * MIB);
   assert_int_equal(tide_site_live_blocks(site), 10);
   assert_int_equal(tide_site_live_bytes(site), 1 * MIB);
-  assert_int_equal(site->counters->peak_bytes, 190 * MIB);
-  assert_int_equal(site->counters->peak_blocks, 20000);
-  assert_int_equal(site->counters->high_bytes, 220 * MIB);
+  assert_int_equal(site->in_row->peak_bytes, 190 * MIB);
+  assert_int_equal(site->in_row->peak_blocks, 20000);
+  assert_int_equal(site->in_row->high_bytes, 220 * MIB);
   assert_true(tide_profile_own_max_is_bound(profile, site));
   assert_false(tide_profile_own_max_is_bound(profile, site_of(4)));
-  assert_int_equal(site->counters->life_ns, 960000ll * 1000 + 89990ll * 2000);
-  assert_int_equal(site->counters->n_foreign, 89990);
-  assert_int_equal(site->counters->first_ns, 250000000); // the freeing thread's 0 is not a time
-  assert_int_equal(site->counters->last_ns, 8000000000);
+  assert_int_equal(site->in_row->life_ns, 960000ll * 1000 + 89990ll * 2000);
+  assert_int_equal(site->in_row->n_foreign, 89990);
+  assert_int_equal(site->in_row->first_ns, 250000000); // the freeing thread's 0 is not a time
+  assert_int_equal(site->in_row->last_ns, 8000000000);
 }
 
 // Most stacks have one row, and what that says is not copied, unless a site would say otherwise: an
@@ -73,7 +73,7 @@ static void one_row_is_not_copied(void **state)
   const struct tide_profile_site *site = site_of(4);
   struct tide_site *row = &capture->images[INDEXER_IMAGE].sites[profile->rows[site->first_row]];
   assert_int_equal(site->n_rows, 1);
-  assert_ptr_equal(site->counters, &row->counters);
+  assert_ptr_equal(site->in_row, &row->counters);
   assert_true(sizeof *site <= 32);
   const struct tide_counters before = row->counters;
   row->age_ns = -5;
@@ -81,16 +81,16 @@ static void one_row_is_not_copied(void **state)
   tide_profile_free(profile);
   profile = tide_profile_new(capture, INDEXER_IMAGE);
   site = site_of(4);
-  assert_ptr_not_equal(site->counters, &row->counters);
-  assert_int_equal(site->counters->age_ns, 0);
-  assert_int_equal(site->counters->high_bytes, 0);
-  assert_int_equal(site->counters->b_alloc, before.b_alloc);
+  assert_ptr_not_equal(site->in_row, &row->counters);
+  assert_int_equal(site->in_row->age_ns, 0);
+  assert_int_equal(site->in_row->high_bytes, 0);
+  assert_int_equal(site->in_row->b_alloc, before.b_alloc);
   row->counters = before;
   row->n_alloc = 0;
   tide_profile_free(profile);
   profile = tide_profile_new(capture, INDEXER_IMAGE);
   assert_true(before.last_ns > 0);
-  assert_int_equal(site_of(4)->counters->last_ns, 0);
+  assert_int_equal(site_of(4)->in_row->last_ns, 0);
 }
 
 static void sums_histograms_on_demand(void **state)
@@ -137,8 +137,8 @@ static void peak_shares_add_up(void **state)
   int64_t bytes = 0, blocks = 0;
   for (size_t i = 0; i < profile->n_sites; i++) {
     bool heap = profile->sites[i].kind != TIDE_SITE_PAGES;
-    bytes += heap ? profile->sites[i].counters->peak_bytes : 0;
-    blocks += heap ? profile->sites[i].counters->peak_blocks : 0;
+    bytes += heap ? profile->sites[i].in_row->peak_bytes : 0;
+    blocks += heap ? profile->sites[i].in_row->peak_blocks : 0;
   }
   assert_int_equal(bytes, INDEXER_PEAK_BYTES);
   assert_int_equal(blocks, INDEXER_PEAK_BLOCKS);
