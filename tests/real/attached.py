@@ -17,7 +17,7 @@ import golang
 import record
 
 TESTS = {}
-CYCLES = int(os.environ.get("TIDE_ATTACH_CYCLES", "25"))  # of redis
+CYCLES = int(os.environ.get("TIDE_ATTACH_CYCLES", "100"))  # of redis
 
 
 def test(name):
