@@ -46,11 +46,17 @@ def attach_interrupts_no_call(ground):
 @test
 def attach_wakes_nobody_for_a_signal_that_is_ignored(ground):
     """The same while children end and nobody asks for SIGCHLD. The first thread, whose they are, is
-    traced only while all others are."""
-    target = Target(ground, build(ground, "waits"), "children")
-    for _ in range(2 * CYCLES):
-        attach_for(ground, target.pid, "20ms")
-    ends_well(target)
+    traced only while all others are. What docs/limits.md says is left of it was seen once, on a
+    busy machine: so there are three tries. In a wrong order every second cycle wakes somebody."""
+    program = build(ground, "waits")
+    for is_last in (False, False, True):
+        target = Target(ground, program, "children")
+        for _ in range(2 * CYCLES):
+            attach_for(ground, target.pid, "20ms")
+        out, _ = target.child.communicate("q", timeout=60)
+        if target.child.returncode == 0:
+            return
+        expect(not is_last and target.child.returncode == 1, f"{target.child.returncode}: {out}")
 
 
 @test
