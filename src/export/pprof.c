@@ -440,7 +440,10 @@ static void write_head(struct writer *w, const struct tide_question *inuse)
 {
   TIDE_CLEANUP_FREE char *command = tide_image_command(w->image);
   TIDE_CLEANUP_FREE char *measure = tide_export_measure(inuse);
-  TIDE_CLEANUP_FREE char *comment = tide_sprintf("inuse: %s", measure);
+  const char *when = w->options->base                ? "what changed between two moments"
+                     : w->options->asked_realtime_ns ? "held when it was asked"
+                                                     : measure;
+  TIDE_CLEANUP_FREE char *comment = tide_sprintf("inuse: %s", when);
   TIDE_CLEANUP_FREE char *inexact =
       tide_inexact_words(w->view->profile, (struct tide_style){.utf8 = true});
   string_of(w, "");

@@ -66,7 +66,27 @@ static const char *program_of(const struct tide_image *image)
   return image->exe ? image->exe : "";
 }
 
-// All processes of the program that the subject is of.
+// What an ended process held is held no more. One that is attached to runs until it is let go; sums
+// of processes that have ended have no pid.
+static bool is_running(const struct tide_image *image)
+{
+  return image->pid &&
+         (image->end_kind == TIDE_END_UNKNOWN || image->end_kind == TIDE_END_DETACHED);
+}
+
+// What the report would show, if that runs; else the largest that does. If none does, the former.
+static size_t find_running(const struct tide_capture *capture, size_t shown_idx)
+{
+  size_t best = shown_idx;
+  for (size_t i = 0; i < capture->n_images && !is_running(&capture->images[shown_idx]); i++)
+    if (is_running(&capture->images[i]) &&
+        (!is_running(&capture->images[best]) ||
+         capture->images[i].peak_bytes > capture->images[best].peak_bytes))
+      best = i;
+  return best;
+}
+
+// All processes that run of the program that the subject is of.
 static enum tide_err add_up(struct subject *subject, struct tide_diag *diag)
 {
   const struct tide_capture *capture = subject->capture;
@@ -74,8 +94,11 @@ static enum tide_err add_up(struct subject *subject, struct tide_diag *diag)
       tide_alloc_array(capture->n_images, sizeof *inputs);
   size_t n = 0;
   for (size_t i = 0; i < capture->n_images; i++)
-    if (strcmp(program_of(&capture->images[i]), program_of(image_of(subject))) == 0)
+    if (is_running(&capture->images[i]) &&
+        strcmp(program_of(&capture->images[i]), program_of(image_of(subject))) == 0)
       inputs[n++] = (struct tide_merge_input){capture, i};
+  if (!n)
+    return tide_fail(diag, TIDE_ERR_EMPTY, "none of its processes runs any more");
   enum tide_err err = tide_merge(inputs, n, &subject->merged, diag);
   if (err)
     return err;
@@ -106,7 +129,7 @@ static bool find_subject(struct tide_exhibit *exhibit, const struct tide_request
     return false;
   }
   ret->capture = exhibit->capture;
-  ret->image_idx = exhibit->shown_idx;
+  ret->image_idx = find_running(ret->capture, exhibit->shown_idx);
   const struct start *start = request->kept;
   const char *process =
       start && *start->process ? start->process : request->parameter(request->context, "process");
@@ -115,7 +138,11 @@ static bool find_subject(struct tide_exhibit *exhibit, const struct tide_request
                       : process ? tide_profile_pick(ret->capture, process, &ret->image_idx, &diag)
                                 : TIDE_ERR_OK;
   if (err)
-    tide_reply_text(reply, is_all ? FAILED : NOT_FOUND, "%s", diag.text);
+    tide_reply_text(reply,
+                    err == TIDE_ERR_EMPTY ? UNAVAILABLE
+                    : is_all              ? FAILED
+                                          : NOT_FOUND,
+                    "%s", diag.text);
   return !err;
 }
 
@@ -364,7 +391,7 @@ static uint64_t n_running(const struct tide_capture *capture)
 {
   uint64_t n = 0;
   for (size_t i = 0; i < capture->n_images; i++)
-    n += capture->images[i].end_kind == TIDE_END_UNKNOWN;
+    n += is_running(&capture->images[i]);
   return n;
 }
 

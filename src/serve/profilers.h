@@ -14,8 +14,9 @@
 //   /pprof/heap, /cmdline, /symbol   gperftools' own
 //   /metrics                      for Prometheus
 //
-// Each is of the moment of asking, and of the process that `report` would show; ?process=PID takes
-// another, ?process=all adds up those of the same program. What is not to be had now is 503, never
+// Each is of the moment of asking, and of the process that `report` would show or, if that has
+// ended, of the largest that runs; ?process=PID takes another, ?process=all adds up those of the
+// same program that run. What is not to be had now is 503, never
 // an empty profile: whoever collects them would believe it.
 #pragma once
 #include "serve/exhibit.h"

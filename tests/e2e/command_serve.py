@@ -20,6 +20,7 @@ from ground import expect, finish, test, wait_for
 HOLDER = """
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 static void *volatile kept[2000];
 __attribute__((noipa)) static void hold(int i) { kept[i] = malloc(100); }
@@ -28,6 +29,11 @@ int main(int argc, char **argv)
 {
   char c;
   int n = 0;
+  if (argc > 1 && fork() == 0) { // holds more than all others, and ends with it
+    for (int i = 0; i < 1900; i++) kept[i] = malloc(10000);
+    _exit(0);
+  }
+  if (argc > 1) wait(0);
   while (n < 1000) hold(n++);
   for (int i = 0; i < 500; i++) use();
   if (argc > 1 && fork() == 0)
@@ -269,17 +275,19 @@ def serve_real_tools(ground):
 
 @test
 def serve_processes(ground):
-    """That of the report; another by its pid; all of a program added up."""
+    """One that runs; another by its pid; all of a program that run, added up."""
     with serving(ground, arguments=("",)) as service:
         wait_for(lambda: service.metrics()["tidemark_processes"] == 2, "the child")
         images = service.get("/tidemark/facts").decode()
         pids = [int(pid) for pid in re.findall(r'"pid": (\d+)', images)]
-        expect(len(set(pids)) == 2, f"{pids}")
+        expect(len(set(pids)) == 3, f"{pids}")
+        body = service.get("/debug/pprof/heap")
+        expect(profile_of(ground, body)["totals"]["live_blocks"] == 1000, "of one that has ended")
         blocks = {}
         for pid in pids:
             body = service.get(f"/debug/pprof/heap?process={pid}")
             blocks[pid] = profile_of(ground, body)["totals"]["live_blocks"]
-        expect(sorted(set(blocks.values())) == [100, 1000], f"{blocks}")
+        expect(sorted(set(blocks.values())) == [100, 1000, 1900], f"{blocks}")
         body = service.get("/debug/pprof/heap?process=all")
         expect(profile_of(ground, body)["totals"]["live_blocks"] == 1100, "not all")
         status, headers, body = service.ask("/debug/pprof/heap?process=999999999")
@@ -477,6 +485,7 @@ def serve_attached(ground):
             raise record.Skip(f"cannot attach here: {line}")
         service.child = child
         service.tell("xxxxx")
+        expect(service.metrics()["tidemark_processes"] == 1, f"{service.metrics()}")
         totals = profile_of(ground, service.get("/debug/pprof/heap"))["totals"]
         expect((totals["live_blocks"], totals["live_bytes"]) == (5, 500), f"{totals}")
         watch.send_signal(signal.SIGINT)
