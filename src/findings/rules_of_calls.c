@@ -108,7 +108,7 @@ static void look_for_reserve(const struct tide_subject *subject, const struct ti
   // Those that come from elsewhere are another's: a library's buffer, which nobody can reserve.
   bool is_from_here = !place->n_resize || place->n_alloc > place->n_resize;
   if (!containers || !is_from_here || calls < RESERVE_CALLS ||
-      calls / containers < RESERVE_PER_BLOCK ||
+      calls / containers < RESERVE_PER_BLOCK || calls / containers > RESERVE_MOST_PER_BLOCK ||
       calls < (int64_t)subject->profile->totals.n_alloc / RESERVE_OF_CALLS)
     return;
   find_reserve(subject, suspect, calls, containers);

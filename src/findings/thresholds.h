@@ -66,6 +66,9 @@ enum {
   STEPS_RESIZES = 500,
   STEPS_COPIED = 1 << 20, // about 100 µs of memcpy
   RESERVE_PER_BLOCK = 3,  // resizes of each container
+  // By a half each time, 60 lead from 8 bytes to 256 GiB. More is told by steps or, where others
+  // resize the blocks afterwards, no number of containers at all.
+  RESERVE_MOST_PER_BLOCK = 60,
   RESERVE_CALLS = 5000,
   RESERVE_OF_CALLS = 5, // and a fifth of the program's allocations
   LADDER_ODD = 20,      // a twentieth of the blocks may be of other sizes

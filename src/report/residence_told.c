@@ -29,8 +29,8 @@ static const struct {
 
 static const char *const note_labels[TIDE_RESIDENCE_NOTES] = {
     [TIDE_RESIDENCE_NOTE_FREE] = "free",     [TIDE_RESIDENCE_NOTE_TRIED] = "tried",
-    [TIDE_RESIDENCE_NOTE_BESIDE] = "beside", [TIDE_RESIDENCE_NOTE_MISSED] = "missed",
-    [TIDE_RESIDENCE_NOTE_LIMITS] = "limits",
+    [TIDE_RESIDENCE_NOTE_HUGE] = "huge",     [TIDE_RESIDENCE_NOTE_BESIDE] = "beside",
+    [TIDE_RESIDENCE_NOTE_MISSED] = "missed", [TIDE_RESIDENCE_NOTE_LIMITS] = "limits",
 };
 
 const char *tide_residence_list_key(enum tide_residence_list_kind kind)
@@ -117,6 +117,7 @@ static void tell_notes(struct telling *t)
   notes[TIDE_RESIDENCE_NOTE_FREE] = tide_residence_free_words(residence, t->style);
   if (t->subject->tried)
     notes[TIDE_RESIDENCE_NOTE_TRIED] = tried_words(t);
+  notes[TIDE_RESIDENCE_NOTE_HUGE] = tide_residence_huge_words(residence, t->style);
   notes[TIDE_RESIDENCE_NOTE_BESIDE] = tide_residence_beside_words(residence, t->style);
   if (image)
     notes[TIDE_RESIDENCE_NOTE_MISSED] = tide_residence_missed_words(image, own, t->style);

@@ -238,6 +238,16 @@ char *tide_residence_untouched_words(const struct tide_residence *residence,
                       bytes(asked, residence->asked, style));
 }
 
+char *tide_residence_huge_words(const struct tide_residence *residence, struct tide_style style)
+{
+  char n[TIDE_UNITS_MAX];
+  if (!residence->huge)
+    return NULL;
+  return tide_sprintf("%s of it came in huge pages, each in memory as a whole, however little of "
+                      "it was touched",
+                      bytes(n, residence->huge, style));
+}
+
 char *tide_residence_beside_words(const struct tide_residence *residence, struct tide_style style)
 {
   struct tide_buf text = {0};

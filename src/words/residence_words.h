@@ -40,7 +40,10 @@ char *tide_residence_free_words(const struct tide_residence *residence, struct t
 char *tide_residence_untouched_words(const struct tide_residence *residence,
                                      struct tide_style style);
 
-// What lies beside the table: swap, large pages, zeros.
+// What of the rows came in huge pages.
+char *tide_residence_huge_words(const struct tide_residence *residence, struct tide_style style);
+
+// What lies beside the table: swap, huge pages of the pool, zeros.
 char *tide_residence_beside_words(const struct tide_residence *residence, struct tide_style style);
 
 // That most was in memory at another moment than that of the table. own_bytes: what is not the

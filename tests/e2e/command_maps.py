@@ -137,6 +137,33 @@ int main(int argc, char **argv)
 }
 """
 
+# Of each of 8 huge pages one byte is touched: the kernel gives all of it, or a small page. Four of
+# them are a block of malloc's.
+HUGE = HEAD + """
+enum { HUGE = 2 << 20 };
+__attribute__((noipa)) static char *own(void)
+{
+  return mmap(NULL, 5 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+__attribute__((noipa)) static char *block(void) { return malloc(5 * HUGE); }
+static void touch(char *from)
+{
+  char *first = (char *)(((uintptr_t)from + HUGE - 1) & ~(uintptr_t)(HUGE - 1));
+  madvise(first, 4 * HUGE, MADV_HUGEPAGE);
+  for (int i = 0; i < 4; i++)
+    written(first + i * (size_t)HUGE, 1, 1);
+}
+int main(void)
+{
+  touch(own());
+  char *p = block();
+  touch(p);
+  int status = stand_and_trim();
+  free(p);
+  return status;
+}
+"""
+
 # Three threads that stay, each with 2 MiB of its stack touched, and one that ended: of that one's,
 # which is kept for the next, libc gives back most.
 STACKS = HEAD + """
@@ -305,6 +332,11 @@ class Standing:
         with open(f"/proc/{self.pid}/smaps_rollup", encoding="ascii") as rollup:
             return int(re.search(r"^Rss:\s+(\d+)", rollup.read(), re.M)[1]) * KIB
 
+    def huge(self):
+        """What the kernel has given in huge pages, by its own sum."""
+        with open(f"/proc/{self.pid}/smaps_rollup", encoding="ascii") as rollup:
+            return int(re.search(r"^AnonHugePages:\s+(\d+)", rollup.read(), re.M)[1]) * KIB
+
     def smaps(self):
         """Resident bytes by path, from the kernel's long list: told by nobody of ours."""
         resident, path = {}, ""
@@ -447,6 +479,24 @@ def maps_tells_files_and_shared_memory(ground):
     pages = ground.run(ground.tidemark, "report", "--group", "pages",
                        ground.scratch / "standing.tide")
     expect(f"of{data}" in "".join(pages.stdout.split()), pages.stdout)
+
+
+@test
+def maps_counts_huge_pages(ground):
+    """A byte that takes 2 MiB is told as 2 MiB, by place, and how much came so."""
+    with Standing(ground, ground.build("huge", HUGE)) as standing:
+        given = standing.huge()
+        table = standing.table()
+        adds_up(standing, table)
+        expect(table["huge"] == given == standing.huge(), f"{table['huge']}, not {given}")
+        own, block = place(table, "own"), place(table, "block")
+        small = 8 - given // (2 * MIB)  # pages where the kernel had no huge one
+        expect(near(own["resident"] + block["resident"], given + small * PAGE),
+               f"{own} {block} {given}")
+        expect(block["asked"] == 10 * MIB and
+               block["untouched"] == block["asked"] - block["resident"], f"{block}")
+        if given:
+            expect("of it came in huge pages" in standing.text(), standing.text())
 
 
 @test

@@ -246,6 +246,32 @@ static void run_late_fill(void)
   }
 }
 
+// Text that is begun by one, appended to by another and cut to size by a third: how often the
+// second resizes says nothing about how many texts there are. Two are begun there, too.
+APART static char *append(char *text, size_t bytes)
+{
+  return filled(realloc(text, bytes), bytes);
+}
+
+APART static char *cut(char *text, size_t bytes)
+{
+  char *fitting = realloc(text, bytes);
+  return fitting ? fitting : text;
+}
+
+static void run_appended(void)
+{
+  char *first[2] = {append(NULL, 40), append(NULL, 40)};
+  for (int i = 0; i < 10 * STEPS; i++) {
+    char *text = filled(malloc(8), 8);
+    for (size_t bytes = 16; bytes <= 48; bytes += 8)
+      text = append(text, bytes);
+    free(cut(text, 41));
+  }
+  free(first[0]);
+  free(first[1]);
+}
+
 int main(int argc, char **argv)
 {
   static const struct {
@@ -265,6 +291,7 @@ int main(int argc, char **argv)
       {"interpreter", run_interpreter},
       {"collector", run_collector},
       {"late_fill", run_late_fill},
+      {"appended", run_appended},
   };
   for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
     if (argc > 1 && !strcmp(argv[1], modes[i].name)) {
