@@ -20,6 +20,8 @@ enum tide_hint {
   TIDE_HINT_TABLE,          // of places, not over time
   TIDE_HINT_THRESHOLD,      // a larger one
   TIDE_HINT_ANY_PORT,       // a free one
+  TIDE_HINT_WAIT_LONGER,    // for an answer
+  TIDE_HINT_TOKEN,          // to be let in
   TIDE_HINT_REPLACE,        // the file that is there
   TIDE_HINT_OUTPUT_FILE,    // in a directory
   TIDE_HINT_DEBUG_DIR,      // where a debug file or a copy of a module lies

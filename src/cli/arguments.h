@@ -22,6 +22,7 @@ enum tide_verb {
   TIDE_VERB_DIFF,
   TIDE_VERB_EXPLAIN,
   TIDE_VERB_MERGE,
+  TIDE_VERB_FETCH,
   TIDE_VERB_INFO,
   TIDE_VERB_HTML,
   TIDE_VERB_EXPORT,
@@ -50,6 +51,7 @@ struct tide_arguments {
   const char *listen, *editor;
   const char *serve, *token_file; // for profilers: where, and by which token; NULL: not given
   uint64_t port;                  // 0: any
+  uint64_t timeout_s, seconds;    // for an answer; between two looks; 0: not given
   const char *function, *file, *module, *ignore, *focus, *hide; // regular expressions
   const char *callers, *callees;                                // likewise
   const char *min_share;                                        // as it was typed

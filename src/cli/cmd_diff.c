@@ -6,11 +6,16 @@
 #include "cli/hint_words.h"
 #include "cli/looking.h"
 #include "cli/terminal.h"
+#include "remote/endpoint.h"
 #include "report/diff.h"
 #include "view/blame.h"
 #include "view/diff.h"
 
-enum { PLACES_DEFAULT = 10, COULD_NOT_TELL = 2 };
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+enum { PLACES_DEFAULT = 10, COULD_NOT_TELL = 2, MAX_SECONDS = 24 * 3600 };
 
 struct sides {
   struct tide_looking before, after;
@@ -22,6 +27,27 @@ struct sides {
 static bool is_one_run(const struct tide_arguments *arguments)
 {
   return arguments->from || arguments->until;
+}
+
+// A service is compared with itself a while later, or with another one at once.
+static enum tide_err check_fetches(const struct tide_arguments *arguments, struct tide_diag *diag)
+{
+  bool is_first_fetched = arguments->n_rest && tide_address_is(arguments->rest[0]);
+  bool is_same = arguments->n_rest == 2 && strcmp(arguments->rest[0], arguments->rest[1]) == 0;
+  if (is_first_fetched && is_one_run(arguments))
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "--from and --to are moments of a file; --seconds N compares a URL with "
+                     "itself");
+  if (is_first_fetched && is_same && !arguments->seconds)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "the same URL twice: --seconds N says how long to wait between the two");
+  if (arguments->seconds && (!is_first_fetched || arguments->n_rest > 2))
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "--seconds goes with a URL: what it gives now, and "
+                     "what so much later");
+  if (arguments->seconds > MAX_SECONDS)
+    return tide_fail(diag, TIDE_ERR_USAGE, "--seconds takes at most %d", MAX_SECONDS);
+  return TIDE_ERR_OK;
 }
 
 // What does not go together, or would be ignored without a word.
@@ -36,7 +62,10 @@ static enum tide_err check_diff_arguments(const struct tide_arguments *arguments
     return tide_fail(
         diag, TIDE_ERR_USAGE,
         "--from and --to are moments of one file; --at looks at the same moment of two");
-  if (!one_run && arguments->n_rest < 2)
+  enum tide_err err = check_fetches(arguments, diag);
+  if (err)
+    return err;
+  if (!one_run && arguments->n_rest < 2 && !arguments->seconds)
     return tide_fail(diag, TIDE_ERR_USAGE,
                      "diff needs two files, or --from and --to for two moments of one");
   if (one_run && (arguments->at || arguments->range))
@@ -75,12 +104,24 @@ static enum tide_err ask_in_common(const struct tide_arguments *arguments, struc
                    sides->before.opened.path, sides->after.opened.path);
 }
 
+static void wait_seconds(uint64_t n)
+{
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += (time_t)n;
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+    continue;
+}
+
 static enum tide_err open_files(const struct tide_arguments *arguments, struct sides *sides,
                                 struct tide_diag *diag)
 {
   enum tide_err err = tide_looking_open(arguments, arguments->rest[0], NULL, &sides->before, diag);
+  if (!err && arguments->seconds)
+    wait_seconds(arguments->seconds);
+  const char *after = arguments->rest[arguments->n_rest - 1];
   if (!err)
-    err = tide_looking_open(arguments, arguments->rest[1], NULL, &sides->after, diag);
+    err = tide_looking_open(arguments, after, NULL, &sides->after, diag);
   return err ? err : ask_in_common(arguments, sides, diag);
 }
 

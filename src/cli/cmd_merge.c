@@ -51,7 +51,7 @@ static enum tide_err open_input(const struct tide_arguments *arguments, const ch
 {
   struct tide_opened *opened = &inputs->files[inputs->n_files];
   size_t image_idx = 0;
-  enum tide_err err = tide_capture_open(path, opened, diag);
+  enum tide_err err = tide_capture_open(arguments, path, opened, diag);
   if (err)
     return err;
   inputs->n_files++;

@@ -15,6 +15,7 @@ int tide_cmd_tree(const struct tide_arguments *arguments);
 int tide_cmd_diff(const struct tide_arguments *arguments);
 int tide_cmd_explain(const struct tide_arguments *arguments);
 int tide_cmd_merge(const struct tide_arguments *arguments);
+int tide_cmd_fetch(const struct tide_arguments *arguments);
 int tide_cmd_info(const struct tide_arguments *arguments);
 int tide_cmd_html(const struct tide_arguments *arguments);
 int tide_cmd_export(const struct tide_arguments *arguments);

@@ -76,7 +76,7 @@ static enum tide_err open_filter(const struct tide_arguments *arguments,
 static enum tide_err open_and_say(const struct tide_arguments *arguments, const char *path,
                                   struct tide_opened *ret_opened, struct tide_diag *diag)
 {
-  enum tide_err err = tide_capture_open(path, ret_opened, diag);
+  enum tide_err err = tide_capture_open(arguments, path, ret_opened, diag);
   if (!err && ret_opened->by_default)
     tide_say("reading %s", ret_opened->path);
   if (!err && arguments->redact_args)

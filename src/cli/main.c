@@ -54,6 +54,7 @@ static int dispatch(const struct tide_arguments *arguments)
   case TIDE_VERB_DIFF: return tide_cmd_diff(arguments);
   case TIDE_VERB_EXPLAIN: return tide_cmd_explain(arguments);
   case TIDE_VERB_MERGE: return tide_cmd_merge(arguments);
+  case TIDE_VERB_FETCH: return tide_cmd_fetch(arguments);
   case TIDE_VERB_INFO: return tide_cmd_info(arguments);
   case TIDE_VERB_HTML: return tide_cmd_html(arguments);
   case TIDE_VERB_EXPORT: return tide_cmd_export(arguments);

@@ -12,16 +12,22 @@
 #include "import/importers.h"
 #include "model/image_sums.h"
 #include "observe/store_read.h"
+#include "remote/endpoint.h"
 #include "view/blame.h"
 #include "view/groups.h"
 #include "view/resolver.h"
 #include "view/storing.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define FETCHED_MAX_BYTES (256ull << 20)
+
+enum { TOKEN_LINE_MAX = 4096, TIMEOUT_DEFAULT_S = 60, TIMEOUT_MAX_S = 24 * 3600 };
 
 // ---- captures ----
 
@@ -87,9 +93,86 @@ size_t tide_capture_complete(struct tide_capture *capture, const char *name)
   return n_new_names;
 }
 
-enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened,
+enum tide_err tide_token_read(const char *path, char **ret_token, struct tide_diag *diag)
+{
+  char line[TOKEN_LINE_MAX];
+  FILE *file = fopen(path, "re");
+  if (!file)
+    return tide_fail_errno(diag, "cannot read the token in %s", path);
+  bool has_line = fgets(line, sizeof line, file);
+  fclose(file);
+  line[has_line ? strcspn(line, "\r\n") : 0] = 0;
+  if (!*line)
+    return tide_fail(diag, TIDE_ERR_USAGE, "there is no token in %s", path);
+  *ret_token = tide_strdup(line);
+  return TIDE_ERR_OK;
+}
+
+// ---- from services ----
+
+// NULL: there is none.
+static enum tide_err find_token(const struct tide_arguments *arguments, char **ret_token,
                                 struct tide_diag *diag)
 {
+  const char *given = getenv("TIDEMARK_TOKEN");
+  if (arguments->token_file)
+    return tide_token_read(arguments->token_file, ret_token, diag);
+  *ret_token = given && *given ? tide_strdup(given) : NULL;
+  return TIDE_ERR_OK;
+}
+
+static enum tide_err fetch_capture(const struct tide_arguments *arguments, const char *address,
+                                   struct tide_opened *opened, struct tide_diag *diag)
+{
+  TIDE_CLEANUP_FREE char *token = NULL;
+  struct tide_exchange answer = {0};
+  enum tide_err err = find_token(arguments, &token, diag);
+  if (err)
+    return err;
+  const struct tide_endpoint_ask ask = {
+      .address = address,
+      .token = token,
+      .timeout_s = arguments->timeout_s && arguments->timeout_s < TIMEOUT_MAX_S
+                       ? (uint32_t)arguments->timeout_s
+                   : arguments->timeout_s ? TIMEOUT_MAX_S
+                                          : TIMEOUT_DEFAULT_S,
+      .max_bytes = FETCHED_MAX_BYTES,
+  };
+  tide_progress_say("tidemark: waiting for %s", address);
+  err = tide_endpoint_fetch(&ask, &answer, diag);
+  tide_progress_stop();
+  if (err)
+    return err;
+  opened->path = tide_strdup(answer.url);
+  opened->file_bytes = answer.body.n;
+  err = tide_import_bytes(answer.body.data, answer.body.n, answer.url, &opened->capture, diag);
+  if (!err && opened->capture->cut) // a file may be all that is left; a service can be asked again
+    err = tide_fail(diag, TIDE_ERR_CUT, "the profile of %s is not whole: ask again", answer.url);
+  if (!err)
+    opened->n_new_names = tide_capture_complete(opened->capture, answer.url);
+  tide_exchange_done(&answer);
+  return err;
+}
+
+static enum tide_err open_service(const struct tide_arguments *arguments, const char *address,
+                                  struct tide_opened *ret_opened, struct tide_diag *diag)
+{
+  struct tide_opened opened = {0};
+  enum tide_err err = fetch_capture(arguments, address, &opened, diag);
+  if (err)
+    tide_opened_done(&opened);
+  else
+    *ret_opened = opened;
+  return err;
+}
+
+// ---- from files ----
+
+enum tide_err tide_capture_open(const struct tide_arguments *arguments, const char *path,
+                                struct tide_opened *ret_opened, struct tide_diag *diag)
+{
+  if (path && tide_address_is(path))
+    return open_service(arguments, path, ret_opened, diag);
   struct tide_opened opened = {.by_default = !path};
   if (path && strcmp(path, "-") == 0)
     path = "/dev/stdin";

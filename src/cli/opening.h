@@ -22,14 +22,18 @@ struct tide_opened {
 
 // Opens the file, "-" being standard input, or with NULL the newest capture of the current
 // directory. Recognises .tide and bare store files, and those of other tools
-// (import/importers.def), by their content.
-enum tide_err tide_capture_open(const char *path, struct tide_opened *ret_opened,
-                                struct tide_diag *diag);
+// (import/importers.def), by their content. A URL is fetched, with the token and the patience that
+// the arguments ask for.
+enum tide_err tide_capture_open(const struct tide_arguments *arguments, const char *path,
+                                struct tide_opened *ret_opened, struct tide_diag *diag);
 void tide_opened_done(struct tide_opened *opened);
 
 // What a capture that was just read lacks: the names of code made while the program ran, as far as
 // they are on this machine, of which it gives how many are new; and what it is called.
 size_t tide_capture_complete(struct tide_capture *capture, const char *name);
+
+// The token in the first line of a file, owned.
+enum tide_err tide_token_read(const char *path, char **ret_token, struct tide_diag *diag);
 
 // The newest capture of the current directory, owned; NULL when there is none, about which
 // tide_capture_none() has a sentence.

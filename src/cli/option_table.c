@@ -15,7 +15,9 @@ enum {
   READING = VERB(REPORT) | VERB(TREE) | VERB(INFO) | PAGES | VERB(EXPORT) | VERB(SYMBOLIZE),
   TABLES = VERB(REPORT) | VERB(DIFF),
   VIEWING = TABLES | VERB(TREE) | VERB(EXPORT), // through names, with a question and filters
-  WRITING = VERB(RUN) | VERB(ATTACH) | VERB(MERGE) | VERB(HTML) | VERB(EXPORT) | VERB(SYMBOLIZE),
+  WRITING = VERB(RUN) | VERB(ATTACH) | VERB(MERGE) | VERB(FETCH) | VERB(HTML) | VERB(EXPORT) |
+            VERB(SYMBOLIZE),
+  ASKING = READING | VIEWING | VERB(MERGE) | VERB(FETCH) | VERB(EXPLAIN), // perhaps over HTTP
   SHOWING =
       VERB(RUN) | VERB(ATTACH) | TABLES | VERB(TREE) | VERB(INFO) | VERB(MAPS) | VERB(EXPLAIN),
   ALL = (1u << TIDE_VERBS_N) - 1,
@@ -57,8 +59,8 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
         {"report", "[FILE]", "say who held the memory of a recorded run",
          "FILE is a .tide capture, the .store a bare LD_PRELOAD left, or a file of\n"
          "heaptrack, DHAT, massif, gperftools, jemalloc or pprof, or folded stacks,\n"
-         "packed or not. Without one, the newest tidemark.* capture of the current\n"
-         "directory is taken.\n",
+         "packed or not; or the URL of a heap profile. Without one, the newest\n"
+         "tidemark.* capture of the current directory is taken.\n",
          TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_TREE] = {"tree", "[FILE]", "show how the program came to allocate, as a call tree",
                         "From the outermost function down to the allocation, with what is below\n"
@@ -75,7 +77,8 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "say what changed between two captures, or two moments of one",
          "Places are matched by function and source file, so that runs of two builds\n"
          "can be compared. With --exit-code the status is 0 when the total did not\n"
-         "grow, 1 when it did, and 2 when that cannot be told.\n",
+         "grow, 1 when it did, and 2 when that cannot be told. A URL with --seconds N\n"
+         "is compared with itself so much later.\n",
          TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_EXPLAIN] =
         {"explain", "[FILE [AFTER]|PID]",
@@ -91,6 +94,13 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
                          "--process, or --all. Processes of the same program become one, stack by\n"
                          "stack; its peak is the sum of their own peaks, and so an upper bound.\n",
                          TIDE_OPERAND_CAPTURE},
+    [TIDE_VERB_FETCH] =
+        {"fetch", "URL... -o OUT", "fetch heap profiles of running services as captures",
+         "From tidemark's --serve, Go's net/http/pprof, jemalloc's for Rust, gperftools.\n"
+         "localhost:6060 is asked for /debug/pprof/heap. Several are added up as merge\n"
+         "does, or a file each if OUT is a directory. report, diff and others take a URL\n"
+         "in place of a file.\n",
+         TIDE_OPERAND_NONE},
     [TIDE_VERB_INFO] = {"info", "[FILE]",
                         "print the facts of a capture: processes, modules, losses",
                         "FILE as for report.\n", TIDE_OPERAND_CAPTURE},
@@ -154,6 +164,12 @@ const struct tide_option_row tide_option_rows[] = {
      "answer profilers over HTTP: 127.0.0.1:6060, or a port"},
     {VERB(RUN) | VERB(ATTACH), 0, "token-file", "FILE", TIDE_OPTION_TEXT, AT(token_file), NULL, 0,
      "--serve: the token for others is the line in FILE"},
+    {ASKING, 0, "token-file", "FILE", TIDE_OPTION_TEXT, AT(token_file), NULL, 0,
+     "of a URL: the token is the line in FILE"},
+    {ASKING, 0, "timeout", "SECONDS", TIDE_OPTION_NUMBER, AT(timeout_s), NULL, 0,
+     "of a URL: wait so long for the answer (default 60)"},
+    {VERB(DIFF), 0, "seconds", "N", TIDE_OPTION_NUMBER, AT(seconds), NULL, 0,
+     "of a URL: compare it with itself N seconds later"},
     {VERB(VIEW), 0, "port", "N", TIDE_OPTION_NUMBER, AT(port), NULL, 0,
      "serve on this port (default: any that is free)"},
     {VERB(VIEW), 0, "listen", "ADDRESS", TIDE_OPTION_TEXT, AT(listen), NULL, 0,

@@ -23,8 +23,9 @@
 static enum tide_err open_capture(void *context, const char *path,
                                   struct tide_capture **ret_capture, struct tide_diag *diag)
 {
+  const struct tide_showing *showing = context;
   struct tide_opened opened;
-  enum tide_err err = tide_capture_open(path, &opened, diag);
+  enum tide_err err = tide_capture_open(showing->arguments, path, &opened, diag);
   if (err)
     return err;
   *ret_capture = opened.capture;
@@ -82,7 +83,7 @@ enum tide_err tide_showing_init(struct tide_showing *showing,
   *showing = (struct tide_showing){
       .arguments = arguments,
       .namer = {showing, name_image, named},
-      .opener = {NULL, open_capture},
+      .opener = {showing, open_capture},
   };
   enum tide_err err = tide_showing_check(arguments, diag);
   if (!err)
@@ -111,7 +112,7 @@ enum tide_err tide_showing_add(struct tide_showing *showing, struct tide_source 
 
 // ---- where to listen ----
 
-enum { PROFILERS_PORT = 6060, PORT_MAX = 65535, TOKEN_FILE_MAX = 4096 };
+enum { PROFILERS_PORT = 6060, PORT_MAX = 65535 };
 
 // "127.0.0.1:6060", "[::1]:6060", ":6060", "6060" or "127.0.0.1". Gives the address; free() it.
 static char *parse_place(const char *text, uint16_t *ret_port)
@@ -130,23 +131,6 @@ static char *parse_place(const char *text, uint16_t *ret_port)
   if (text[0] == '[' && text[n_address - 1] == ']')
     return tide_strndup(text + 1, n_address - 2);
   return tide_strndup(text, n_address);
-}
-
-// The first line of a file. free() it.
-static enum tide_err read_token(const char *path, char **ret_token, struct tide_diag *diag)
-{
-  char line[TOKEN_FILE_MAX];
-  FILE *file = fopen(path, "re");
-  bool has_line = file && fgets(line, sizeof line, file);
-  if (file)
-    fclose(file);
-  else
-    return tide_fail_errno(diag, "cannot read the token in %s", path);
-  if (!has_line)
-    return tide_fail(diag, TIDE_ERR_USAGE, "there is no token in %s", path);
-  line[strcspn(line, "\r\n")] = 0;
-  *ret_token = tide_strdup(line);
-  return TIDE_ERR_OK;
 }
 
 static void say_profilers(const struct tide_showing *showing, const char *address)
@@ -177,7 +161,7 @@ static enum tide_err listen_for_profilers(struct tide_showing *showing, int wake
                      "\"%s\" is nowhere to serve; 127.0.0.1:6060, [::1]:6060 and 6060 are",
                      arguments->serve);
   enum tide_err err =
-      arguments->token_file ? read_token(arguments->token_file, &token, diag) : TIDE_ERR_OK;
+      arguments->token_file ? tide_token_read(arguments->token_file, &token, diag) : TIDE_ERR_OK;
   if (err)
     return err;
   const struct tide_server_options options = {
