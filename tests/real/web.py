@@ -46,11 +46,19 @@ def test(name):
     return mark
 
 
+def nginx():
+    """Servers are in /usr/sbin, which is not on everybody's PATH."""
+    found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if not found:
+        raise record.Skip("no nginx here")
+    return found
+
+
 def configure(stage, path):
     (stage.scratch / "nginx.conf").write_text(CONFIGURATION.format(
         user="user root;" if os.geteuid() == 0 else "", workers=WORKERS, scratch=stage.scratch,
         socket=path))
-    return ["nginx", "-p", str(stage.scratch), "-c", str(stage.scratch / "nginx.conf"), "-g",
+    return [nginx(), "-p", str(stage.scratch), "-c", str(stage.scratch / "nginx.conf"), "-g",
             "daemon off;"]
 
 
@@ -113,8 +121,6 @@ def workers_of(pid):
 @contextlib.contextmanager
 def served(stage, before=()):
     """The process that was started, the server's own first one, its load; all is ended at last."""
-    if not shutil.which("nginx"):
-        raise record.Skip("no nginx here")
     path = tempfile.mktemp(prefix="tide-", suffix=".sock")  # short: sun_path is 108 bytes
     server = subprocess.Popen([*before, *configure(stage, path)], env=stage.env, cwd=stage.scratch,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
