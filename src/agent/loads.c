@@ -14,10 +14,21 @@
 
 enum { NAP_NS = 250000, MAX_NAPS = 4000, MAX_NAPS_WITHOUT_BEAT = 2000 };
 
+enum { IS_CONSISTENT, IS_REMOVING = 2 }; // r_state of <link.h>
+
+// The loader comes here before it maps or unmaps, and again when it has. What only went brings no
+// allocator: a library that takes its place is noticed when it comes.
 static bool are_mapped(void)
 {
+  static bool was_removing;
   const int32_t *state = (const int32_t *)tide_agent_face.loader_state;
-  return !state || !*state;
+  if (!state)
+    return true;
+  if (*state != IS_CONSISTENT) {
+    was_removing = *state == IS_REMOVING;
+    return false;
+  }
+  return !was_removing;
 }
 
 // 0: it is not recorded, or nobody would answer.

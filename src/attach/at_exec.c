@@ -193,7 +193,7 @@ static bool open_loader(const struct tide_outside *outside, uint64_t base, struc
   const struct tide_mapping *mapping = tide_outside_find(outside, base);
   if (!mapping)
     return false;
-  snprintf(path, sizeof path, "/proc/%u/root%s", outside->pid, mapping->path);
+  tide_outside_file(outside, mapping, path);
   if (tide_elf_open(path, &elf, &diag))
     return false;
   find_sign(elf->elf, base, ret_sign);

@@ -84,6 +84,9 @@ struct tide_displacer {
   // Of a function that makes a system call with its own arguments and returns what comes of it:
   // mmap, munmap, mremap or brk; NULL: it does not. NULL itself where nobody can tell.
   const char *(*page_call)(const struct tide_code *function);
+  // Of a function that calls another before it branches, and returns what came of that on the way
+  // on which no branch is taken: the other. 0: it is none. NULL itself where nobody can tell.
+  uint64_t (*passes_on)(const struct tide_code *function);
 };
 
 extern const struct tide_displacer tide_displacer_x86_64, tide_displacer_aarch64;

@@ -19,8 +19,6 @@
 
 #define PAGE_BYTES UINT64_C(4096)
 
-static const char DELETED[] = " (deleted)";
-
 void tide_loaded_done(struct tide_loaded *loaded)
 {
   free(loaded->path);
@@ -310,19 +308,6 @@ static bool find_segment(Elf *elf, const struct tide_mapping *mapping, GElf_Phdr
   return false;
 }
 
-// The file that is mapped, seen the way the process does (it may live in a container), or, when its
-// name is gone, through the mapping itself, which only some may.
-static void name_file(const struct tide_outside *outside, const struct tide_mapping *mapping,
-                      char ret_name[PATH_MAX])
-{
-  size_t n = strlen(mapping->path), suffix = sizeof DELETED - 1;
-  if (n > suffix && !strcmp(mapping->path + n - suffix, DELETED))
-    snprintf(ret_name, PATH_MAX, "/proc/%u/map_files/%llx-%llx", outside->pid,
-             (unsigned long long)mapping->lo, (unsigned long long)mapping->hi);
-  else
-    snprintf(ret_name, PATH_MAX, "/proc/%u/root%s", outside->pid, mapping->path);
-}
-
 static bool is_listed(const struct tide_loaded_list *list, const struct tide_mapping *mapping)
 {
   for (size_t i = 0; i < list->n; i++)
@@ -345,7 +330,7 @@ static void add_loaded(struct tide_loaded_list *list, const struct tide_outside 
   struct tide_loaded loaded;
   struct tide_diag diag;
   GElf_Phdr segment;
-  name_file(outside, mapping, name);
+  tide_outside_file(outside, mapping, name);
   if (tide_loaded_open_file(name, debug_dirs, &loaded, &diag)) {
     note_unread(list, mapping->path, diag.text);
     return;

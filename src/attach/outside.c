@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define PAGE_BYTES UINT64_C(4096)
@@ -106,6 +108,35 @@ bool tide_outside_is_anonymous(const struct tide_outside *outside, uint64_t at, 
     at = m->hi;
   }
   return true;
+}
+
+static bool is_deleted(const char *path)
+{
+  static const char deleted[] = " (deleted)";
+  size_t n = strlen(path), suffix = sizeof deleted - 1;
+  return n > suffix && !strcmp(path + n - suffix, deleted);
+}
+
+static bool is_mapped_file(const char *path, const struct tide_mapping *mapping)
+{
+  struct stat found;
+  return !stat(path, &found) && found.st_ino == mapping->inode &&
+         found.st_dev == makedev(mapping->device_major, mapping->device_minor);
+}
+
+void tide_outside_file(const struct tide_outside *outside, const struct tide_mapping *mapping,
+                       char ret_name[PATH_MAX])
+{
+  char of_mapping[PATH_MAX];
+  snprintf(of_mapping, sizeof of_mapping, "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, outside->pid,
+           mapping->lo, mapping->hi);
+  snprintf(ret_name, PATH_MAX, "/proc/%u/root%s", outside->pid, mapping->path);
+  if (is_deleted(mapping->path))
+    snprintf(ret_name, PATH_MAX, "%s", of_mapping);
+  else if (access(ret_name, F_OK) && is_mapped_file(mapping->path, mapping))
+    snprintf(ret_name, PATH_MAX, "%s", mapping->path);
+  else if (access(ret_name, F_OK) && !access(of_mapping, R_OK))
+    snprintf(ret_name, PATH_MAX, "%s", of_mapping);
 }
 
 void tide_outside_claim(struct tide_outside *outside, uint64_t at, uint64_t n)

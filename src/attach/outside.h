@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/proc.h"
 
+#include <limits.h>
 #include <stddef.h>
 
 struct tide_outside {
@@ -31,6 +32,12 @@ const struct tide_mapping *tide_outside_find(const struct tide_outside *outside,
 
 // Is every byte of it private memory of no file? Advice may have split it into several mappings.
 bool tide_outside_is_anonymous(const struct tide_outside *outside, uint64_t at, uint64_t n);
+
+// Where a mapped file can be opened: under the root of the process, which may live in a container;
+// or as it is named here, if that is the same file: a process that has changed its root since is
+// told with our names; or, when its name is gone, through the mapping itself, which only some may.
+void tide_outside_file(const struct tide_outside *outside, const struct tide_mapping *mapping,
+                       char ret_name[PATH_MAX]);
 
 // From now on the range is no gap.
 void tide_outside_claim(struct tide_outside *outside, uint64_t at, uint64_t n);

@@ -210,19 +210,49 @@ static bool plan_function(struct making *m, uint8_t *code)
   return true;
 }
 
+static bool is_allocators(const struct tide_hookable *entry)
+{
+  return entry->role <= TIDE_ROLE_ARENA_FREE && entry->family != TIDE_FAMILY_PAGES;
+}
+
+static bool gives_blocks(const struct tide_hookable *entry)
+{
+  return is_allocators(entry) && entry->role != TIDE_ROLE_FREE &&
+         entry->role != TIDE_ROLE_ARENA_FREE;
+}
+
 static void plan_entry(struct making *m, const struct tide_hookable *entry, uint8_t *code)
 {
   struct tide_plan *plan = m->plan;
   m->patch = (struct tide_patch){.entry = *entry};
   m->loaded = entry->loaded;
+  m->function = (struct tide_code){0};
   if (plan_function(m, code)) {
     TIDE_GROW(plan->patches, plan->n_patches, plan->patches_cap);
     m->patch.index = (uint32_t)plan->n_patches;
     plan->patches[plan->n_patches++] = m->patch;
   } else {
     TIDE_GROW(plan->refusals, plan->n_refusals, plan->refusals_cap);
-    plan->refusals[plan->n_refusals++] = (struct tide_refusal){*entry, m->why};
+    uint64_t passes_on =
+        m->function.n && m->displacer->passes_on ? m->displacer->passes_on(&m->function) : 0;
+    plan->refusals[plan->n_refusals++] = (struct tide_refusal){*entry, m->why, passes_on};
   }
+}
+
+// Nothing is missed by a function that passes on the blocks of one that is hooked.
+static void drop_needless_refusals(struct tide_plan *plan)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < plan->n_refusals; i++) {
+    const struct tide_refusal *r = &plan->refusals[i];
+    bool is_needless = false;
+    for (size_t k = 0; r->passes_on && k < plan->n_patches && !is_needless; k++)
+      is_needless = plan->patches[k].entry.at == r->passes_on &&
+                    gives_blocks(&plan->patches[k].entry) && gives_blocks(&r->entry);
+    if (!is_needless)
+      plan->refusals[n++] = *r;
+  }
+  plan->n_refusals = n;
 }
 
 // First those that need the bytes behind them, which may be a hole to others.
@@ -235,6 +265,7 @@ void tide_plan_add(struct tide_outside *outside, const struct tide_hookables *en
     for (size_t i = 0; i < entries->n; i++)
       if ((entries->all[i].bytes >= m.displacer->jump_bytes) == is_long)
         plan_entry(&m, &entries->all[i], code);
+  drop_needless_refusals(plan);
 }
 
 static void plan_found(struct tide_outside *outside, const struct tide_loaded_list *objects,
@@ -260,17 +291,6 @@ void tide_plan_make(struct tide_outside *outside, const struct tide_loaded_list 
 }
 
 // ---- what the plan would see ----
-
-static bool is_allocators(const struct tide_hookable *entry)
-{
-  return entry->role <= TIDE_ROLE_ARENA_FREE && entry->family != TIDE_FAMILY_PAGES;
-}
-
-static bool gives_blocks(const struct tide_hookable *entry)
-{
-  return is_allocators(entry) && entry->role != TIDE_ROLE_FREE &&
-         entry->role != TIDE_ROLE_ARENA_FREE;
-}
 
 static bool is_same_allocator(const struct tide_hookable *a, const struct tide_hookable *b)
 {

@@ -35,6 +35,7 @@ struct tide_patch {
 struct tide_refusal {
   struct tide_hookable entry;
   const char *why;
+  uint64_t passes_on; // the function whose blocks it passes on; 0: it has some of its own
 };
 
 // Islands lie within reach of the functions they belong to: a region of them near each object or

@@ -242,8 +242,9 @@ bool tide_mapping_parse(const char *line, struct tide_mapping *ret_mapping)
   struct tide_mapping m = {0};
   char flags[5];
   int path_at = 0;
-  if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &m.lo, &m.hi,
-             flags, &m.offset, &m.inode, &path_at) < 5 ||
+  if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
+             &m.lo, &m.hi, flags, &m.offset, &m.device_major, &m.device_minor, &m.inode,
+             &path_at) < 7 ||
       m.hi <= m.lo)
     return false;
   m.readable = flags[0] == 'r';

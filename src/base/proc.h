@@ -67,6 +67,7 @@ enum tide_err tide_proc_fail(uint32_t pid, struct tide_diag *diag);
 
 struct tide_mapping {
   uint64_t lo, hi, offset, inode;
+  uint32_t device_major, device_minor; // of the file; some file systems tell stat() another
   bool readable, writable, executable, shared;
   char *path; // "" for anonymous memory; owned
 };

@@ -18,7 +18,10 @@ const struct tide_unrecorded *tide_image_on_roll(const struct tide_capture *capt
     const struct tide_unrecorded *row = &capture->roll.rows[i];
     bool was_seen = image->by_agent && row->why == TIDE_WHY_OWN_ALLOCATOR &&
                     !(row->detail && !strcmp(row->detail, "Go's runtime"));
-    if (tide_why_is_partial(row->why) && !was_seen && image->exe &&
+    // What was loaded later is the matter of that process, not of all that run the program.
+    bool is_others =
+        row->why == TIDE_WHY_LOADED_LATER && row->n_processes == 1 && row->pid != image->pid;
+    if (tide_why_is_partial(row->why) && !was_seen && !is_others && image->exe &&
         strcmp(row->exe, image->exe) == 0)
       return row;
   }

@@ -23,6 +23,9 @@
 #define CENSUS_REST 100      // times its cost: a hundredth of a core at most
 #define UNSURE_NS (250 * MS) // a program that could load the recorder has not done so by then
 enum { MAX_LIVING = 4096, PATH_BYTES = 4096 };
+// A store as maps name it: the door's own, and those that the agent made itself
+// (TIDE_AGENT_STORE_NAME). The agent has no file.
+static const char STORE[] = "/memfd:tidemark";
 
 struct absent {
   uint32_t pid; // 0: nothing more is to be learned
@@ -282,7 +285,8 @@ static bool why_absent(struct tide_absents *a, const struct tide_proc_stat *stat
     absent->row.exe = tide_strdup(tide_proc_name(pid, path, sizeof path) ? path : "");
     return is_hidden;
   }
-  if (tide_proc_maps_hold(pid, a->library) || tide_proc_shares_memory(pid, stat->parent))
+  if (tide_proc_maps_hold(pid, a->library) || tide_proc_maps_hold(pid, STORE) ||
+      tide_proc_shares_memory(pid, stat->parent))
     return false;
   snprintf(link, sizeof link, "/proc/%u/exe", pid);
   absent->row.exe = tide_strdup(path);

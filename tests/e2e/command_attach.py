@@ -148,6 +148,11 @@ int main(void)
 }
 """
 
+# The same, with another root since it runs, in which there is nothing.
+JAILED = DEEP.replace('  write(1, "ready', '  if (chroot("empty") || chdir("/")) return 8;\n'
+                      '  write(1, "ready').replace("#include <stdlib.h>",
+                                                  "#define _GNU_SOURCE\n#include <stdlib.h>")
+
 # Children of every kind, which allocate what must not be counted as their parent's.
 CHILDREN = """
 #define _GNU_SOURCE
@@ -417,6 +422,26 @@ def attach_sees_whole_stacks(ground):
         expect(names == ["leaf", "middle", "main"], f"{compiler}: {shown}")
         expect(not target.ours(), f"left behind: {target.ours()}")
         expect(target.end() == 0, "it ended otherwise")
+
+
+@test
+def attach_with_another_root(ground):
+    """A daemon that changed its root since it runs: its files are told with our names, and are not
+    to be found under its root. Without /proc there its stacks end early, and it is said so."""
+    if os.geteuid() != 0:
+        raise record.Skip("only root can change the root directory")
+    (ground.scratch / "empty").mkdir()
+    target = Target(ground, ground.build("jailed", JAILED))
+    child, _ = attach(ground, target.pid)
+    target.tell("p")
+    err = let_go(child)
+    totals = ground.report("x.tide")["totals"]
+    expect((totals["allocations"], totals["live_bytes"]) == (10, 770), f"{totals}")
+    expect("ends early" in " ".join(err.split()), err)
+    done = ground.run(ground.tidemark, "doctor", target.pid)
+    expect(done.status == 0 and "13 of 13 functions" in " ".join(done.stdout.split()), done.stdout)
+    expect(not target.ours(), f"left behind: {target.ours()}")
+    expect(target.end() == 0, "it ended otherwise")
 
 
 @test

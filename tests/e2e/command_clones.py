@@ -60,6 +60,42 @@ def processes_that_share_memory_are_counted(ground):
         expect(n == 2002, f"{how}: {n} allocations")
 
 
+# A child of the bare system call, which waits for longer than anybody is given to come.
+IDLE = """
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+  (void)argv;
+  free(malloc(10));
+  long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+  if (!pid) {
+    nanosleep(&(struct timespec){.tv_nsec = 700000000}, NULL);
+    if (argc > 1) free(malloc(20));
+    _exit(0);
+  }
+  return pid < 0 || waitpid((int)pid, NULL, 0) != pid;
+}
+"""
+
+
+@test
+def children_that_allocate_nothing_are_not_missed(ground):
+    """However they were made: they have the recorder, and would be recorded."""
+    prog = ground.build("idle", IDLE)
+    for how in "preload", "agent":
+        for words, images in ((), 1), (("works",), 2):
+            done = ground.record("-f", "-o", "x.tide", "--how", how, "--", prog, *words)
+            expect(done.status == 0 and "complete: every event" in done.stderr,
+                   f"{how}: {done.stderr}")
+            report = ground.report("x.tide")
+            expect(len(report["images"]) == images, f"{how}: {report['images']}")
+
+
 @test
 def raw_execs_of_the_agents_are_followed_or_listed(ground):
     """With the environment what it becomes is recorded; without, it is listed with the reason."""

@@ -149,6 +149,39 @@ def run_sees_an_allocator_that_is_loaded_later(ground):
     check_counted(ground, 2)
 
 
+# In a sandbox nobody waits for an answer; here nobody could give one any more.
+LEAVES = """
+#include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(void)
+{
+  struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog program = {1, all};
+  void *library = dlopen("libm.so.6", RTLD_NOW);
+  free(malloc(10));
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &program)) return 97;
+  dlclose(library);
+  _exit(library ? 0 : 1);
+}
+"""
+
+
+@test
+def libraries_that_only_go_are_nothing_to_look_at(ground):
+    prog = ground.build("leaves", LEAVES)
+    for _ in range(3):
+        done = ground.record("-f", "-o", "x.tide", "--how", "agent", "--", prog)
+        if done.status == 97:
+            raise record.Excused("no seccomp filters here")
+        expect(done.status == 0, f"{done.status}: {done.stderr}")
+        rows = ground.report("x.tide")["capture"]["run"]["unrecorded"]
+        expect(not rows, f"{rows}")
+
+
 @test
 def later_allocators_that_cannot_be_hooked_are_said(ground):
     """A function too short for a jump: the library is named, and nothing is called complete."""

@@ -216,6 +216,17 @@ def shim_partly_hooked(ground):
            " ".join(ground.run(ground.tidemark, "report", "x.tide").stdout.split()), "report")
 
 
+@test
+def shim_passed_on(ground):
+    """One that begins with a call, too, but of a hooked one whose block it returns: seen there."""
+    report, said = recorded(ground, PARTLY.replace(
+        "call carve_any\\nret", ".cfi_startproc\\npush %rbx\\n.cfi_adjust_cfa_offset 8\\n"
+        "mov %rsi, %rdi\\ncall malloc\\npop %rbx\\n.cfi_adjust_cfa_offset -8\\nret\\n.cfi_endproc"))
+    expect(report["image"]["not_hooked"] is None and " complete: " in said,
+           f"{report['image']}: {said}")
+    expect(report["totals"]["allocations"] == 41, f"{report['totals']}")
+
+
 # Every function of it begins with a call, which cannot be moved elsewhere.
 FENTRY = POOL.replace(', optimize("O0")', "") + """
 __attribute__((naked, no_instrument_function)) void __fentry__(void) { __asm__("ret"); }

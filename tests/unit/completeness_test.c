@@ -135,6 +135,22 @@ static void an_unrecorded_command_leads_however_small(void **state)
   assert_int_equal(lead().image_idx, INDEXER_IMAGE);
 }
 
+// Of several processes of a program one loaded something late: that is no matter of the others.
+static void what_one_process_loaded_is_its_own_matter(void **state)
+{
+  struct tide_image *indexer = &capture->images[INDEXER_IMAGE];
+  indexer->pid = 76;
+  add(indexer->exe, TIDE_WHY_LOADED_LATER, "libplugin.so", 20 * MIB, false); // pid 77
+  assert_int_equal(lead().image_idx, INDEXER_IMAGE);
+  assert_null(lead().unrecorded);
+  assert_null(gate(INDEXER_IMAGE));
+  assert_false(is_complete());
+  indexer->pid = 77;
+  char *why = gate(INDEXER_IMAGE);
+  assert_non_null(strstr(why, "libplugin.so"));
+  free(why);
+}
+
 static void hollow_images_do_not_lead(void **state)
 {
   struct tide_image *indexer = &capture->images[INDEXER_IMAGE];
@@ -214,6 +230,7 @@ UNIT_TESTS(completeness_test)
       TEST(rows_are_gathered),
       TEST(who_leads),
       TEST(an_unrecorded_command_leads_however_small),
+      TEST(what_one_process_loaded_is_its_own_matter),
       TEST(hollow_images_do_not_lead),
       TEST(an_allocator_that_profiles_itself_is_named),
       TEST(merging_keeps_the_roll),

@@ -119,6 +119,30 @@ static void expect_arm(uint32_t insn, const uint32_t *expected, size_t n)
   expect_moved(ARM, &insn, 4, 4, 0x1000, expected, n * sizeof *expected);
 }
 
+static uint64_t passed_on(const char *bytes, size_t n)
+{
+  return X86->passes_on(&(struct tide_code){(const uint8_t *)bytes, n, 0x400000});
+}
+
+static void x86_what_is_passed_on(void **state)
+{
+  (void)state;
+  // push %rbx; mov %rdi, %rbx; call +0x10; test %rax, %rax; je +2; pop %rbx; ret
+  static const char passes[] = "\x53\x48\x89\xfb\xe8\x10\0\0\0\x48\x85\xc0\x74\x02\x5b\xc3";
+  assert_int_equal(passed_on(passes, 16), 0x400019);
+  // call +0x10; lea 8(%rax), %rax; ret: another block than that which came
+  assert_int_equal(passed_on("\xe8\x10\0\0\0\x48\x8d\x40\x08\xc3", 10), 0);
+  // call +0x10; call +0x10; ret
+  assert_int_equal(passed_on("\xe8\x10\0\0\0\xe8\x10\0\0\0\xc3", 11), 0);
+  // je +2; call +0x10; ret: not always
+  assert_int_equal(passed_on("\x74\x02\xe8\x10\0\0\0\xc3", 8), 0);
+  // call *%rax; ret: nobody knows whom
+  assert_int_equal(passed_on("\xff\xd0\xc3", 3), 0);
+  // ret; call +0x10 and no end
+  assert_int_equal(passed_on("\xc3", 1), 0);
+  assert_int_equal(passed_on("\xe8\x10\0\0\0", 5), 0);
+}
+
 static void arm_operands_are_rewritten(void **state)
 {
   (void)state;
@@ -272,6 +296,7 @@ UNIT_TESTS(displace_test)
       cmocka_unit_test(x86_refuses),
       cmocka_unit_test(x86_branches_back_are_seen),
       cmocka_unit_test(x86_padding_is_not_data),
+      cmocka_unit_test(x86_what_is_passed_on),
       cmocka_unit_test(arm_operands_are_rewritten),
       cmocka_unit_test(arm_refuses),
       cmocka_unit_test(arm_pads_stay),

@@ -326,6 +326,46 @@ static const char *page_call(const struct tide_code *function)
   }
 }
 
+// ---- functions that only pass on what another gives ----
+
+static bool writes_rax(const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *operands)
+{
+  for (size_t k = 0; k < insn->operand_count; k++)
+    if (operands[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+        operands[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+        ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operands[k].reg.value) ==
+            ZYDIS_REGISTER_RAX)
+      return true;
+  return false;
+}
+
+static uint64_t passes_on(const struct tide_code *function)
+{
+  enum { MAX_BYTES = 96 };
+  ZydisDecoder decoder;
+  ZydisDecodedInstruction insn;
+  ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+  uint64_t called = 0;
+  if (ZYAN_FAILED(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+    return 0;
+  for (size_t i = 0; i < function->n && i < MAX_BYTES; i += insn.length) {
+    if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, function->bytes + i, function->n - i, &insn,
+                                           operands)))
+      return 0;
+    if (insn.meta.category == ZYDIS_CATEGORY_RET)
+      return called;
+    bool is_call = insn.meta.category == ZYDIS_CATEGORY_CALL;
+    if (never_falls_through(&insn) ||
+        (called ? is_call || writes_rax(&insn, operands) : is_branch(&insn) && !is_call))
+      return 0;
+    if (is_call)
+      called = is_branch(&insn) ? branch_target(&insn, function->at + i) : 0;
+    if (is_call && !called)
+      return 0;
+  }
+  return 0;
+}
+
 const struct tide_displacer tide_displacer_x86_64 = {
     .machine = EM_X86_64,
     .jump_bytes = NEAR_JUMP_BYTES,
@@ -343,4 +383,5 @@ const struct tide_displacer tide_displacer_x86_64 = {
     .jump = put_jump,
     .short_jump = put_short_jump,
     .page_call = page_call,
+    .passes_on = passes_on,
 };
