@@ -62,6 +62,11 @@ def interop(log):
     return runner(log, [PYTHON, "tests/interop/run.py"])
 
 
+def fleet(log):
+    """Servers that keep profiles; those that are not in the cache of tools/fleet.py are skipped."""
+    return runner(log, [PYTHON, "tests/fleet/run.py"], second_look=True)
+
+
 def page(log, *names):
     """The engine of the page: against the command on the same captures, and against slow ways."""
     tests = BUILD / "ui/work/test/run.mjs"
@@ -262,7 +267,7 @@ def page_quick(log):
 # In the order in which they begin: the longest first, so that none is left alone at the end.
 SUITES = {"e2e": e2e, "asan": asan, "fuzz": fuzz, "page": page, "cross": cross, "unit": unit,
           "browser": browser, "real": real, "bare": bare, "symbols": symbols, "interop": interop,
-          "tsan": tsan, "install": install}
+          "fleet": fleet, "tsan": tsan, "install": install}
 OWN_BUILD = {"fuzz", "tsan"}  # these use nothing of build/
 WITH_CRATES = {unit, real}
 # The first builds build/tidemark anew, so that nobody else may use it; the other does not.

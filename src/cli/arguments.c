@@ -279,9 +279,9 @@ static enum tide_err set_choice(const struct parser *p, const struct tide_option
   return err;
 }
 
-static void add_path(char **paths, const char *path)
+static void add_word(char **paths, char between, const char *path)
 {
-  char *longer = *paths ? tide_sprintf("%s:%s", *paths, path) : tide_strdup(path);
+  char *longer = *paths ? tide_sprintf("%s%c%s", *paths, between, path) : tide_strdup(path);
   free(*paths);
   *paths = longer;
 }
@@ -297,7 +297,8 @@ static enum tide_err set_option(const struct parser *p, const struct tide_option
   case TIDE_OPTION_NUMBER: return set_number(p, row, value, field);
   case TIDE_OPTION_SIZE: return set_size(p, row, value, field);
   case TIDE_OPTION_CHOICE: return set_choice(p, row, value, field);
-  case TIDE_OPTION_PATHS: add_path(field, value); return TIDE_ERR_OK;
+  case TIDE_OPTION_PATHS: add_word(field, ':', value); return TIDE_ERR_OK;
+  case TIDE_OPTION_LIST: add_word(field, '\n', value); return TIDE_ERR_OK;
   case TIDE_OPTION_TEXT: *(const char **)field = value; break;
   }
   return row->words ? set_choice(p, row, value, NULL) : TIDE_ERR_OK;
@@ -398,6 +399,8 @@ void tide_arguments_done(struct tide_arguments *arguments)
 {
   free(arguments->rest);
   free(arguments->debug_dirs);
+  free(arguments->push);
+  free(arguments->push_labels);
   arguments->rest = NULL;
-  arguments->debug_dirs = NULL;
+  arguments->debug_dirs = arguments->push = arguments->push_labels = NULL;
 }

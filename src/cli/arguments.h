@@ -64,14 +64,17 @@ struct tide_arguments {
   int sort;                       // in tide_sort_words; -1: not given
   int by;                         // enum tide_by
   const char *suppressions;
-  int group;        // enum tide_group_kind; -1: not given
-  int tree_group;   // enum tide_tree_group
-  int blame;        // enum tide_blamed; -1: not said
-  int color;        // enum tide_color
-  int units;        // enum tide_units
-  int how;          // enum tide_how
-  char *debug_dirs; // separated by colons; owned; NULL: not given
-  char **rest;      // what is not an option, NULL-terminated; owned
+  int group;                // enum tide_group_kind; -1: not given
+  int tree_group;           // enum tide_tree_group
+  int blame;                // enum tide_blamed; -1: not said
+  int color;                // enum tide_color
+  int units;                // enum tide_units
+  int how;                  // enum tide_how
+  char *debug_dirs;         // separated by colons; owned; NULL: not given
+  char *push, *push_labels; // separated by line ends; owned; NULL: not given
+  const char *push_token_file, *push_tenant;
+  uint64_t push_every_s; // 0: not given
+  char **rest;           // what is not an option, NULL-terminated; owned
   size_t n_rest;
 };
 
@@ -94,6 +97,7 @@ enum tide_option_kind {
   TIDE_OPTION_FLAG,   // bool
   TIDE_OPTION_TEXT,   // const char *
   TIDE_OPTION_PATHS,  // char *, owned: may be given again, separated by colons
+  TIDE_OPTION_LIST,   // the same, separated by line ends
   TIDE_OPTION_NUMBER, // uint64_t, at least 1
   TIDE_OPTION_COUNT,  // the same, its value optional: --name is 1, --name=N is N
   TIDE_OPTION_SIZE,   // uint64_t, in bytes

@@ -10,6 +10,7 @@
 #include "cli/first_screen.h"
 #include "cli/library.h"
 #include "cli/opening.h"
+#include "cli/pushing.h"
 #include "cli/showing.h"
 #include "cli/terminal.h"
 #include "supervise/attach.h"
@@ -38,9 +39,10 @@ static enum tide_err parse_pid(const struct tide_arguments *arguments, uint32_t 
 // Whoever looks on while it is recorded.
 struct onlooker {
   struct tide_arguments arguments;
-  struct tide_live_page *page; // NULL: none
-  int root_fd;                 // the process's root directory, if that is not ours; else -1
-  char *debug_dirs;            // owned; the arguments' and those in its root; NULL: the same
+  struct tide_live_page *page;  // NULL: none
+  struct tide_pushing *pushing; // likewise
+  int root_fd;                  // the process's root directory, if that is not ours; else -1
+  char *debug_dirs;             // owned; the arguments' and those in its root; NULL: the same
 };
 
 // A container's files are named as it calls them, and found by their build ids under its root:
@@ -92,6 +94,10 @@ static void begin_looking(void *context, const struct tide_attached *attached,
 {
   const struct onlooker *onlooker = context;
   say_attached(&onlooker->arguments, attached, process);
+  if (onlooker->pushing)
+    tide_pushing_start(onlooker->pushing, path);
+  if (onlooker->page && onlooker->pushing)
+    tide_live_page_set_metrics(onlooker->page, tide_pushing_metrics, onlooker->pushing);
   if (onlooker->page)
     tide_live_page_start(onlooker->page, path);
 }
@@ -137,15 +143,27 @@ static enum tide_err attach_and_tell(const struct tide_arguments *arguments,
   enum tide_err err = arguments->view || arguments->serve
                           ? tide_live_page_new(&onlooker.arguments, &onlooker.page, diag)
                           : TIDE_ERR_OK;
+  struct tide_control *control =
+      !err && onlooker.page ? tide_live_page_control(onlooker.page) : NULL;
+  if (!err && arguments->push)
+    err = tide_pushing_new(&onlooker.arguments, rules, control, &onlooker.pushing, diag);
+  if (err)
+    tide_live_page_free(onlooker.page);
   if (!err) {
-    options->control = onlooker.page ? tide_live_page_control(onlooker.page) : NULL;
+    options->control = onlooker.pushing ? tide_pushing_control(onlooker.pushing) : control;
     options->companion = &onlooker;
     err = tide_attach(options, &result, diag);
-    if (err)
+    if (err) {
+      tide_pushing_free(onlooker.pushing);
       tide_live_page_free(onlooker.page);
+    }
   }
   if (!err) {
     say_result(&onlooker.arguments, &result, rules);
+    if (onlooker.page)
+      tide_live_page_set_metrics(onlooker.page, NULL, NULL);
+    if (onlooker.pushing) // its control may be the page's
+      tide_pushing_finish(onlooker.pushing, &result.run);
     if (onlooker.page)
       tide_live_page_finish(onlooker.page, &result.run);
     *ret_whole = !result.run.save_err && !result.detach_err;
@@ -164,6 +182,8 @@ static enum tide_err check_attach_arguments(const struct tide_arguments *argumen
     err = tide_fail(diag, TIDE_ERR_USAGE, "--no-open goes with --view");
   if (!err)
     err = tide_live_page_check(arguments, diag);
+  if (!err)
+    err = tide_pushing_check(arguments, diag);
   if (!err && arguments->duration)
     err = tide_time_parse(arguments->duration, &options->for_ns, diag);
   return err;

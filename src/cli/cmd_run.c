@@ -11,6 +11,7 @@
 #include "cli/first_screen.h"
 #include "cli/library.h"
 #include "cli/opening.h"
+#include "cli/pushing.h"
 #include "cli/showing.h"
 #include "cli/terminal.h"
 #include "words/completeness_text.h"
@@ -90,13 +91,56 @@ static enum tide_err check_run_arguments(const struct tide_arguments *arguments,
                      "--wait is for the processes that --no-follow leaves out");
   if (arguments->no_open && !arguments->view)
     return tide_fail(diag, TIDE_ERR_USAGE, "--no-open goes with --view");
-  return tide_live_page_check(arguments, diag);
+  enum tide_err err = tide_live_page_check(arguments, diag);
+  return err ? err : tide_pushing_check(arguments, diag);
+}
+
+// Who lives beside the recording.
+struct beside {
+  struct tide_live_page *page;  // NULL: none
+  struct tide_pushing *pushing; // likewise
+};
+
+static void start_beside(void *context, const char *output_path)
+{
+  const struct beside *beside = context;
+  if (beside->pushing)
+    tide_pushing_start(beside->pushing, output_path);
+  if (beside->page && beside->pushing)
+    tide_live_page_set_metrics(beside->page, tide_pushing_metrics, beside->pushing);
+  if (beside->page)
+    tide_live_page_start(beside->page, output_path);
+}
+
+static uint64_t spent_beside_ns(void *context)
+{
+  const struct beside *beside = context;
+  return (beside->page ? tide_live_page_spent_ns(beside->page) : 0) +
+         (beside->pushing ? tide_pushing_spent_ns(beside->pushing) : 0);
+}
+
+static enum tide_err open_beside(const struct tide_arguments *arguments,
+                                 const struct tide_rules *rules, struct beside *ret_beside,
+                                 struct tide_diag *diag)
+{
+  enum tide_err err = arguments->view || arguments->serve
+                          ? tide_live_page_new(arguments, &ret_beside->page, diag)
+                          : TIDE_ERR_OK;
+  struct tide_control *control =
+      !err && ret_beside->page ? tide_live_page_control(ret_beside->page) : NULL;
+  if (!err && arguments->push)
+    err = tide_pushing_new(arguments, rules, control, &ret_beside->pushing, diag);
+  if (err) {
+    tide_live_page_free(ret_beside->page);
+    ret_beside->page = NULL;
+  }
+  return err;
 }
 
 int tide_cmd_run(const struct tide_arguments *arguments)
 {
   struct tide_diag diag = {0};
-  struct tide_live_page *page = NULL;
+  struct beside beside = {0};
   TIDE_CLEANUP_FREE char *library = NULL;
   TIDE_CLEANUP_FREE char *agent = NULL;
   TIDE_CLEANUP_FREE char *said = NULL;
@@ -110,8 +154,8 @@ int tide_cmd_run(const struct tide_arguments *arguments)
     err = TIDE_ERR_NOT_FOUND;
   if (!err)
     err = tide_rules_open(arguments, &rules, &diag);
-  if (!err && (arguments->view || arguments->serve))
-    err = tide_live_page_new(arguments, &page, &diag);
+  if (!err)
+    err = open_beside(arguments, rules, &beside, &diag);
   if (err) {
     tide_rules_free(rules);
     tide_cmd_failed(err, &diag);
@@ -133,26 +177,33 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .say_context = &said,
       .waiting = arguments->quiet ? NULL : say_waiting,
       .complete = tide_first_screen_complete,
-      .control = page ? tide_live_page_control(page) : NULL,
-      .companion = page,
-      .started = page ? tide_live_page_start : NULL,
-      .spent_ns = page ? tide_live_page_spent_ns : NULL,
+      .control = beside.page      ? tide_live_page_control(beside.page)
+                 : beside.pushing ? tide_pushing_control(beside.pushing)
+                                  : NULL,
+      .companion = &beside,
+      .started = start_beside,
+      .spent_ns = spent_beside_ns,
   };
   // The thread that keeps the images would get a heap of its own, which grows by a system call for
   // each page. With a page there is another thread that allocates much, so each has its own.
-  if (!page)
+  if (!beside.page && !beside.pushing)
     mallopt(M_ARENA_MAX, 1);
   struct tide_run_result result = {0};
   err = tide_run(&options, &result, &diag);
   if (err) {
-    tide_live_page_free(page);
+    tide_pushing_free(beside.pushing);
+    tide_live_page_free(beside.page);
     tide_rules_free(rules);
     tide_cmd_failed(err, &diag);
     return tide_run_error_status(err);
   }
   say_saved(arguments, &result, rules, said);
-  if (page)
-    tide_live_page_finish(page, &result);
+  if (beside.page)
+    tide_live_page_set_metrics(beside.page, NULL, NULL);
+  if (beside.pushing) // its control may be the page's
+    tide_pushing_finish(beside.pushing, &result);
+  if (beside.page)
+    tide_live_page_finish(beside.page, &result);
   tide_rules_free(rules);
   int status = result.exit_status, term_signal = result.term_signal;
   tide_run_result_done(&result);

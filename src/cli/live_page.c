@@ -43,6 +43,8 @@ struct tide_live_page {
   pthread_cond_t change;
   const struct tide_run_result *result; // not NULL: the run is over
   bool has_left;                        // the thread has nothing to do here any more
+  void (*metrics)(void *context, struct tide_buf *out); // NULL: none
+  void *metrics_context;
 };
 
 // To the end of the process: its server is the one in the background's, too, and stopping it here
@@ -143,6 +145,15 @@ static void take_own_descriptors(const struct tide_live_page *page)
   for (int fd = STDERR_FILENO + 1; fd < highest; fd++)
     if (fd != kept[0] && fd != kept[1] && fd != kept[2] && fd != kept[3])
       close(fd);
+}
+
+static void write_metrics(void *context, struct tide_buf *out)
+{
+  struct tide_live_page *page = context;
+  pthread_mutex_lock(&page->lock);
+  if (page->metrics)
+    page->metrics(page->metrics_context, out);
+  pthread_mutex_unlock(&page->lock);
 }
 
 static const struct tide_run_result *result_of(struct tide_live_page *page)
@@ -254,10 +265,13 @@ static void begin_telling(void *context, bool is_for_profilers)
   tide_control_ask(page->control, &ask, MAX_DRAFT_MS, &answer);
   struct tide_source *living =
       answer.draft ? living_from(page, answer.draft, is_for_profilers) : NULL;
-  if (living && is_for_profilers)
-    (void)!tide_exhibit_open(&showing->routes.profiled, living, &showing->namer,
-                             showing->arguments->process, &diag);
-  else if (living)
+  struct tide_exhibit *profiled = &showing->routes.profiled;
+  if (living && is_for_profilers) {
+    if (!tide_exhibit_open(profiled, living, &showing->namer, showing->arguments->process, &diag)) {
+      profiled->more_metrics = write_metrics;
+      profiled->more_context = page;
+    }
+  } else if (living)
     (void)!tide_showing_add(showing, living, &diag);
   tide_answer_done(&answer);
 }
@@ -378,6 +392,15 @@ void tide_live_page_start(void *context, const char *output_path)
   struct tide_live_page *page = context;
   page->output_path = tide_strdup(output_path);
   page->has_thread = !pthread_create(&page->thread, NULL, show_page, page);
+}
+
+void tide_live_page_set_metrics(struct tide_live_page *page,
+                                void (*write)(void *context, struct tide_buf *out), void *context)
+{
+  pthread_mutex_lock(&page->lock);
+  page->metrics = write;
+  page->metrics_context = context;
+  pthread_mutex_unlock(&page->lock);
 }
 
 uint64_t tide_live_page_spent_ns(void *context)

@@ -92,6 +92,9 @@ enum tide_err tide_live_page_new(const struct tide_arguments *arguments,
 
 // For tide_run_options, the page being the companion. It owns the control.
 struct tide_control *tide_live_page_control(struct tide_live_page *page);
+// What /metrics has besides; NULL: nothing, from now on. Never called after that.
+void tide_live_page_set_metrics(struct tide_live_page *page,
+                                void (*write)(void *context, struct tide_buf *out), void *context);
 void tide_live_page_start(void *page, const char *output_path);
 uint64_t tide_live_page_spent_ns(void *page);
 

@@ -9,6 +9,8 @@
 
 struct tide_pprof_base;
 
+enum tide_export_part { TIDE_EXPORT_ALL, TIDE_EXPORT_HELD, TIDE_EXPORT_ALLOCATED };
+
 // What a limit took out: told by the writer, for whoever wants to say it.
 struct tide_export_left_out {
   uint64_t n_stacks; // gathered as "[other]"; 0: none
@@ -23,11 +25,14 @@ struct tide_export_options {
   // Servers tell profiles apart by it, also of a process in which nothing happened meanwhile.
   uint64_t asked_realtime_ns;
   const struct tide_pprof_base *base; // all is the difference to this, of so long ago; NULL: none
-  uint64_t since_ns;
+  bool only_allocated_since;          // what was allocated is, and what is held is not
+  uint64_t since_ns;                  // 0: readers need not know
+  enum tide_export_part part;
   bool shows_allocated; // readers of pprof show first what was allocated, not what is held
   // For servers that refuse what is larger; pprof alone. 0: no limit.
   uint64_t max_bytes; // before it is packed
   uint64_t max_stacks;
+  uint64_t max_frames;                   // of a stack; the outermost are left out
   struct tide_export_left_out *left_out; // NULL: nobody asks
 };
 

@@ -272,7 +272,12 @@ static void find_locations(struct writer *w, const struct tide_profile_site *sit
   tide_buf_clear(&w->ids);
   if (n == 0)
     tide_buf_varint(&w->ids, location_of_name(w, tide_export_no_frames(site)));
-  for (size_t i = 0; i < n; i = past) {
+  uint64_t max_locations = w->options->max_frames ? w->options->max_frames : UINT64_MAX;
+  for (size_t i = 0, n_written = 0; i < n; i = past, n_written++) {
+    if (n_written + 1 >= max_locations && i + 1 < n) {
+      tide_buf_varint(&w->ids, location_of_name(w, "[frames left out]"));
+      return;
+    }
     for (past = i + 1; past < n && is_same_call(frames[past - 1].frame, frames[past].frame);)
       past++;
     tide_buf_varint(&w->ids, location_of(w, frames + i, past - i));
@@ -345,7 +350,8 @@ static void add_column(struct writer *w, const char *type, const char *unit,
   const struct tide_profile *profile = w->view->profile;
   int64_t *values = tide_alloc_array(profile->n_sites, sizeof *values);
   tide_profile_weigh(profile, question, values);
-  if (w->options->base)
+  bool is_since = !w->options->only_allocated_since || question->measure == TIDE_MEASURE_TOTAL;
+  if (w->options->base && is_since)
     tide_pprof_base_subtract(w->options->base, profile, question, values);
   w->columns[w->n_columns++] = (struct column){type, unit, values};
 }
@@ -389,9 +395,11 @@ static void choose_columns(struct writer *w, const struct tide_question *inuse, 
   struct tide_question alloc = {.measure = TIDE_MEASURE_TOTAL};
   if (asked->window.from.given || asked->measure == TIDE_MEASURE_TOTAL)
     alloc.window = asked->window;
-  if (allocations_are_held(w, &alloc))
+  enum tide_export_part part = w->options->part;
+  if (part != TIDE_EXPORT_HELD && allocations_are_held(w, &alloc))
     add_columns(w, "alloc_objects", "alloc_space", alloc);
-  if (inuse->window.to.given || tide_measure_is_held(w->image, inuse->measure))
+  bool has_inuse = inuse->window.to.given || tide_measure_is_held(w->image, inuse->measure);
+  if (part != TIDE_EXPORT_ALLOCATED && has_inuse)
     add_columns(w, "inuse_objects", "inuse_space", *inuse);
   bool has_peak = tide_measure_is_held(w->image, TIDE_MEASURE_PEAK);
   if (!said && has_peak && inuse->measure != TIDE_MEASURE_PEAK)
@@ -420,7 +428,7 @@ static void write_times(struct writer *w, const struct tide_question *inuse)
     emit_u64(w, P_TIME_NANOS, w->options->asked_realtime_ns);
   else if (w->view->profile->capture->start_realtime_ns) // not all tools tell the date
     emit_u64(w, P_TIME_NANOS, w->view->profile->capture->start_realtime_ns + at_ns);
-  if (w->options->base)
+  if (w->options->since_ns)
     emit_u64(w, P_DURATION_NANOS, w->options->since_ns);
   else if (has_clock && window->from.given)
     emit_u64(w, P_DURATION_NANOS, window->to.seen_ns - window->from.seen_ns);
@@ -440,7 +448,8 @@ static void write_head(struct writer *w, const struct tide_question *inuse)
 {
   TIDE_CLEANUP_FREE char *command = tide_image_command(w->image);
   TIDE_CLEANUP_FREE char *measure = tide_export_measure(inuse);
-  const char *when = w->options->base                ? "what changed between two moments"
+  bool is_change = w->options->base && !w->options->only_allocated_since;
+  const char *when = is_change                       ? "what changed between two moments"
                      : w->options->asked_realtime_ns ? "held when it was asked"
                                                      : measure;
   TIDE_CLEANUP_FREE char *comment = tide_sprintf("inuse: %s", when);

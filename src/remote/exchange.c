@@ -158,6 +158,7 @@ static struct curl_slist *headers_of(const struct tide_exchange_ask *ask)
 static void set_limits(CURL *curl, const struct tide_exchange_ask *ask)
 {
   tide_curl.easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  tide_curl.easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L); // a name that nobody resolves is not awaited
   tide_curl.easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)ask->connect_ms);
   tide_curl.easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ask->all_ms);
   tide_curl.easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");

@@ -33,6 +33,9 @@ struct tide_exhibit {
   uint64_t version;             // rises with everything that is shown differently
   char *note;                   // why the source itself may tell more; NULL: all is well
   struct tide_exhibit_block *blocks; // per image of the capture
+  // What others have for /metrics, written behind ours. NULL: nothing.
+  void (*more_metrics)(void *context, struct tide_buf *out);
+  void *more_context;
 };
 
 // Takes the source over. Fails when there is nothing to be had of it, or no such process.

@@ -445,6 +445,8 @@ static void answer_metrics(const struct subject *subject, struct tide_reply *rep
     tide_buf_printf(&reply->body->bytes, "# HELP %s %s\n# TYPE %s %s\n%s %.*f\n", m->name, m->help,
                     m->name, m->type, m->name, is_whole ? 0 : 6, m->value);
   }
+  if (subject->exhibit->more_metrics)
+    subject->exhibit->more_metrics(subject->exhibit->more_context, &reply->body->bytes);
 }
 
 // ---- what there is ----

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// See outbox.h. All is under the lock but the target, the options and the request that is being
+// sent, which the thread has for itself.
+#define _GNU_SOURCE
+#include "push/outbox.h"
+
+#include "base/alloc.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+  MAX_REQUESTS = 8,
+  MAX_BYTES = 16 << 20,
+  CONNECT_MS = 5000,
+  ANSWER_MS = 30000,
+  ANSWER_MAX_BYTES = 64 << 10, // servers have little to say
+  FIRST_WAIT_MS = 500,
+  LAST_WAIT_MS = 60000,
+  END_WAIT_MS = 250, // between tries, at the end
+  GRACE_MS = 2000,   // for the thread to notice the end
+};
+
+struct tide_outbox {
+  struct tide_outbox_options options;
+  char *tenant_header; // NULL: none
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t change;
+  struct tide_buf requests[MAX_REQUESTS]; // the oldest first
+  size_t n;
+  bool is_sending; // the oldest
+  uint64_t end_ns; // by the monotonic clock; 0: not yet
+  bool has_left;
+  struct tide_outbox_counts counts;
+};
+
+static uint64_t now_ns(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// ---- the thread ----
+
+static bool is_past_end(void *context)
+{
+  struct tide_outbox *outbox = context;
+  pthread_mutex_lock(&outbox->lock);
+  bool is_past = outbox->end_ns && now_ns() >= outbox->end_ns;
+  pthread_mutex_unlock(&outbox->lock);
+  return is_past;
+}
+
+static enum tide_push_verdict send_request(struct tide_outbox *outbox,
+                                           const struct tide_buf *request, char *why, size_t max,
+                                           uint32_t *ret_retry_s)
+{
+  const struct tide_push_target *target = &outbox->options.target;
+  const char *const *own = tide_push_headers(target->kind);
+  const char *headers[8] = {0};
+  size_t n = 0;
+  for (; own[n] && n < 6; n++)
+    headers[n] = own[n];
+  headers[n] = outbox->tenant_header;
+  const struct tide_exchange_ask ask = {
+      .url = target->url,
+      .token = outbox->options.token,
+      .headers = headers,
+      .body = request->data,
+      .body_bytes = request->n,
+      .connect_ms = CONNECT_MS,
+      .all_ms = ANSWER_MS,
+      .max_bytes = ANSWER_MAX_BYTES,
+      .is_over = is_past_end,
+      .context = outbox,
+  };
+  struct tide_exchange answer = {0};
+  struct tide_diag diag = {0};
+  enum tide_err err = tide_exchange_run(&ask, &answer, &diag);
+  if (err) {
+    snprintf(why, max, "%.300s", diag.text);
+    return TIDE_PUSH_AGAIN;
+  }
+  enum tide_push_verdict verdict = tide_push_judge(target->kind, &answer, why, max);
+  *ret_retry_s = answer.retry_s;
+  tide_exchange_done(&answer);
+  return verdict;
+}
+
+// Under the lock.
+static void remove_oldest(struct tide_outbox *outbox)
+{
+  tide_buf_done(&outbox->requests[0]);
+  outbox->n--;
+  memmove(outbox->requests, outbox->requests + 1, outbox->n * sizeof *outbox->requests);
+}
+
+// Under the lock, which is given up meanwhile. Ends early at the end, when waits are short.
+static void wait_before_next(struct tide_outbox *outbox, uint32_t wait_ms)
+{
+  uint64_t from_ns = now_ns();
+  for (;;) {
+    uint64_t until_ns = from_ns + (outbox->end_ns ? END_WAIT_MS : wait_ms) * 1000000ull;
+    if (outbox->end_ns && outbox->end_ns < until_ns)
+      until_ns = outbox->end_ns;
+    if (now_ns() >= until_ns)
+      return;
+    struct timespec until = {(time_t)(until_ns / 1000000000u), (long)(until_ns % 1000000000u)};
+    pthread_cond_timedwait(&outbox->change, &outbox->lock, &until);
+  }
+}
+
+static void note_failure(struct tide_outbox *outbox, const char *why)
+{
+  bool is_first = !outbox->counts.n_failures++;
+  snprintf(outbox->counts.why, sizeof outbox->counts.why, "%s", why);
+  if (is_first && outbox->options.failed && !outbox->end_ns)
+    outbox->options.failed(outbox->options.target.shown, why);
+}
+
+// How long to wait before the next try: the server's wish, or twice the time of the one before.
+static uint32_t next_wait_ms(uint32_t wait_ms, uint32_t retry_s)
+{
+  uint64_t next = wait_ms ? 2ull * wait_ms : FIRST_WAIT_MS;
+  if (retry_s * 1000ull > next)
+    next = retry_s * 1000ull;
+  return next < LAST_WAIT_MS ? (uint32_t)next : LAST_WAIT_MS;
+}
+
+// Under the lock, which is given up while it is sent. Gives how long to wait.
+static uint32_t send_oldest(struct tide_outbox *outbox, uint32_t waited_ms)
+{
+  struct tide_buf request = outbox->requests[0];
+  char why[320] = "";
+  uint32_t retry_s = 0;
+  outbox->is_sending = true;
+  pthread_mutex_unlock(&outbox->lock);
+  enum tide_push_verdict verdict = send_request(outbox, &request, why, sizeof why, &retry_s);
+  pthread_mutex_lock(&outbox->lock);
+  outbox->is_sending = false;
+  if (verdict != TIDE_PUSH_TAKEN)
+    note_failure(outbox, why);
+  if (verdict == TIDE_PUSH_AGAIN)
+    return next_wait_ms(waited_ms, retry_s);
+  outbox->counts.n_taken += verdict == TIDE_PUSH_TAKEN;
+  outbox->counts.n_refused += verdict == TIDE_PUSH_REFUSED;
+  remove_oldest(outbox);
+  return 0;
+}
+
+// Connections are this thread's alone; nothing of the recording is held open by it. Where that is
+// not to be had (Linux before 5.9, a filter of system calls) it goes on with everybody's.
+static void leave_descriptors(void)
+{
+  (void)!close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_UNSHARE);
+}
+
+static void *send_all(void *context)
+{
+  struct tide_outbox *outbox = context;
+  uint32_t wait_ms = 0;
+  leave_descriptors();
+  pthread_mutex_lock(&outbox->lock);
+  for (;;) {
+    while (!outbox->n && !outbox->end_ns)
+      pthread_cond_wait(&outbox->change, &outbox->lock);
+    if (!outbox->n || (outbox->end_ns && now_ns() >= outbox->end_ns))
+      break;
+    wait_ms = send_oldest(outbox, wait_ms);
+    if (wait_ms)
+      wait_before_next(outbox, wait_ms);
+  }
+  outbox->counts.n_left = outbox->n;
+  outbox->has_left = true;
+  pthread_cond_broadcast(&outbox->change);
+  pthread_mutex_unlock(&outbox->lock);
+  return NULL;
+}
+
+// ---- the maker's ----
+
+static void free_outbox(struct tide_outbox *outbox)
+{
+  while (outbox->n)
+    remove_oldest(outbox);
+  pthread_mutex_destroy(&outbox->lock);
+  pthread_cond_destroy(&outbox->change);
+  tide_push_target_done(&outbox->options.target);
+  free(outbox->tenant_header);
+  free(outbox);
+}
+
+struct tide_outbox *tide_outbox_new(const struct tide_outbox_options *options)
+{
+  struct tide_outbox *outbox = tide_alloc(sizeof *outbox);
+  pthread_condattr_t attributes;
+  sigset_t all, before;
+  *outbox = (struct tide_outbox){.options = *options};
+  if (options->tenant)
+    outbox->tenant_header = tide_sprintf("X-Scope-OrgID: %s", options->tenant);
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&outbox->change, &attributes);
+  pthread_condattr_destroy(&attributes);
+  pthread_mutex_init(&outbox->lock, NULL);
+  sigfillset(&all); // a connection that breaks must not end us by SIGPIPE
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int failed = pthread_create(&outbox->thread, NULL, send_all, outbox);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (!failed)
+    return outbox;
+  free_outbox(outbox);
+  return NULL;
+}
+
+const struct tide_push_target *tide_outbox_target(const struct tide_outbox *outbox)
+{
+  return &outbox->options.target;
+}
+
+bool tide_outbox_has_room(struct tide_outbox *outbox)
+{
+  uint64_t n_bytes = 0;
+  pthread_mutex_lock(&outbox->lock);
+  for (size_t i = 0; i < outbox->n; i++)
+    n_bytes += outbox->requests[i].n;
+  bool has_room = outbox->n < MAX_REQUESTS && n_bytes < MAX_BYTES;
+  pthread_mutex_unlock(&outbox->lock);
+  return has_room;
+}
+
+bool tide_outbox_take_back(struct tide_outbox *outbox)
+{
+  pthread_mutex_lock(&outbox->lock);
+  bool has_one = outbox->n > (size_t)outbox->is_sending;
+  if (has_one) {
+    tide_buf_done(&outbox->requests[--outbox->n]);
+    outbox->counts.n_thinned++;
+    outbox->counts.n_put--;
+  }
+  pthread_mutex_unlock(&outbox->lock);
+  return has_one;
+}
+
+void tide_outbox_put(struct tide_outbox *outbox, struct tide_buf *request)
+{
+  pthread_mutex_lock(&outbox->lock);
+  if (outbox->n < MAX_REQUESTS) {
+    outbox->requests[outbox->n++] = *request;
+    *request = (struct tide_buf){0};
+  } else {
+    outbox->counts.n_thinned++; // of a maker that did not ask for room
+  }
+  outbox->counts.n_put++;
+  pthread_cond_broadcast(&outbox->change);
+  pthread_mutex_unlock(&outbox->lock);
+  tide_buf_done(request);
+}
+
+void tide_outbox_counts(struct tide_outbox *outbox, struct tide_outbox_counts *ret_counts)
+{
+  pthread_mutex_lock(&outbox->lock);
+  *ret_counts = outbox->counts;
+  pthread_mutex_unlock(&outbox->lock);
+}
+
+void tide_outbox_end(struct tide_outbox *outbox, uint32_t within_ms)
+{
+  pthread_mutex_lock(&outbox->lock);
+  outbox->end_ns = now_ns() + within_ms * 1000000ull;
+  pthread_cond_broadcast(&outbox->change);
+  pthread_mutex_unlock(&outbox->lock);
+}
+
+void tide_outbox_finish(struct tide_outbox *outbox, struct tide_outbox_counts *ret_counts)
+{
+  pthread_mutex_lock(&outbox->lock);
+  uint64_t until_ns = outbox->end_ns + GRACE_MS * 1000000ull;
+  struct timespec until = {(time_t)(until_ns / 1000000000u), (long)(until_ns % 1000000000u)};
+  while (!outbox->has_left && pthread_cond_timedwait(&outbox->change, &outbox->lock, &until) == 0)
+    continue;
+  bool has_left = outbox->has_left;
+  *ret_counts = outbox->counts;
+  if (!has_left)
+    ret_counts->n_left = outbox->n;
+  pthread_mutex_unlock(&outbox->lock);
+  if (!has_left)
+    return; // it ends with the process
+  pthread_join(outbox->thread, NULL);
+  free_outbox(outbox);
+}

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tidemark run --push and attach --push: a server that takes everything, and some that mean harm.
+
+What real servers make of it is told by tests/fleet.
+"""
+import contextlib
+import gzip
+import http.server
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import record
+import servers
+from command_serve import Service, fields, serving
+from ground import expect, finish, test, wait_for
+
+GRPC_OK = b"\0\0\0\0\0\x80\0\0\0\x10grpc-status: 0\r\n"
+
+
+class Sink:
+    """A server: the requests that it got, and what it answers to each, by `answer`."""
+
+    def __init__(self):
+        self.requests = []  # (path, headers, body)
+        self.answer = take
+        self.done = threading.Event()
+        sink = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                sink.requests.append((self.path, self.headers, body))
+                with contextlib.suppress(OSError):
+                    sink.answer(self)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+    def profiles(self):
+        return [profile for request in self.requests for profile in unpacked(*request)]
+
+
+def reply(handler, status, body=b"", **headers):
+    handler.send_response(status)
+    for name, value in headers.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def take(handler):
+    reply(handler, 200, GRPC_OK if "WriteRaw" in handler.path else b"")
+
+
+def varints(packed):
+    begin = 0
+    for at, byte in enumerate(packed):
+        if byte < 128:
+            value = 0
+            for one in reversed(packed[begin:at + 1]):
+                value = value << 7 | one & 127
+            yield value
+            begin = at + 1
+
+
+def unpacked(path, _headers, body):
+    """(labels, columns with their sums, time, duration, names) of each profile of a request."""
+    is_parca = "WriteRaw" in path
+    if is_parca:
+        expect(body[0] == 0 and int.from_bytes(body[1:5], "big") == len(body) - 5, "frame")
+        body = body[5:]
+    message = list(fields(body))
+    expect(not is_parca or (3, 1) in message, "not normalized")
+    for key, series in message:
+        if key != (2 if is_parca else 1):
+            continue
+        labels = [pair for number, pair in fields(series) if number == 1]
+        if is_parca:
+            labels = [pair for _, pair in fields(labels[0])]
+        named = [tuple(text.decode() for _, text in fields(pair)) for pair in labels]
+        expect(named == sorted(named), f"{named}")
+        for number, sample in fields(series):
+            if number == 2:
+                yield dict(named), *numbers_of(gzip.decompress(dict(fields(sample))[1]))
+
+
+def numbers_of(profile):
+    found = list(fields(profile))
+    texts = [value.decode() for key, value in found if key == 6]
+    columns = [texts[dict(fields(value))[1]] for key, value in found if key == 1]
+    sums = [0] * len(columns)
+    for sample in (value for key, value in found if key == 2):
+        packed = next(value for key, value in fields(sample) if key == 2)
+        sums = [a + b for a, b in zip(sums, varints(packed))]
+    rest = dict((key, value) for key, value in found if key in (9, 10))
+    return dict(zip(columns, sums)), rest[9], rest.get(10, 0), set(texts)
+
+
+def pushing(ground, target, *options, every="1"):
+    return serving(ground, options=("--serve", "127.0.0.1:0", "--push", target, "--push-every",
+                                    every, *options))
+
+
+def told(ground, *options, seconds=120):
+    """Of a program that ends at once: (what tidemark says at the end, how long it took)."""
+    program = ground.program("return 3;")
+    begun = time.monotonic()
+    done = ground.record(*options, "-f", "-o", "x.tide", "--", program, timeout=seconds)
+    expect(done.status == 3, f"{done.status}: {done.stderr}")
+    return done.stderr, time.monotonic() - begun
+
+
+@test
+def push_pyroscope(ground):
+    """Each has what is held then; what was allocated adds up to all of it, whenever that was."""
+    with Sink() as sink:
+        with pushing(ground, f"pyroscope={sink.url}/base/", "--push-label", "region=eu",
+                     "--push-label", "host=here", "--push-tenant", "us") as service:
+            wait_for(lambda: len(sink.requests) >= 2, "two profiles", 60)
+            service.tell("x" * 30)
+            n = len(sink.requests)
+            wait_for(lambda: len(sink.requests) >= n + 2, "two more", 60)
+            metrics = service.metrics()
+            expect(metrics["tidemark_push_profiles_total"] >= n + 1, f"{metrics}")
+            expect(metrics["tidemark_push_dropped_profiles_total"] == 0, f"{metrics}")
+        path, headers, _ = sink.requests[0]
+        expect(path == "/base/push.v1.PusherService/Push", path)
+        expect(headers["Content-Type"] == "application/proto", f"{headers}")
+        expect(headers["X-Scope-OrgID"] == "us" and not headers["Authorization"], f"{headers}")
+        profiles = sink.profiles()
+        labels, columns, _, duration, names = profiles[0]
+        expect(labels.pop("pid").isdigit(), f"{labels}")
+        expect(labels == {"__delta__": "false", "__name__": "memory", "service_name": "holder",
+                          "host": "here", "region": "eu"}, f"{labels}")
+        expect(columns == {"alloc_objects": 1500, "alloc_space": 150000, "inuse_objects": 1000,
+                           "inuse_space": 100000}, f"{columns}")
+        expect({"hold", "main"} <= names and duration == 0, f"{names}")
+        expect(profiles[1][1]["inuse_space"] == 100000, "of an idle program")
+        expect(profiles[1][1]["alloc_space"] == 0, "what was told before")
+        totals = ground.report("x.tide")["totals"]
+        expect(sum(one[1]["alloc_space"] for one in profiles) == totals["allocated_bytes"] ==
+               153000, f"{totals}")
+        expect(profiles[-1][1]["inuse_objects"] == totals["live_blocks"] == 1030, "the last")
+        times = [one[2] for one in profiles]
+        expect(times == sorted(set(times)), f"{times}")
+
+
+@test
+def push_parca(ground):
+    """What was allocated is a profile of its own, as a duration makes all columns differences."""
+    with Sink() as sink, Sink() as other:
+        with pushing(ground, f"parca={sink.url}", "--push", f"pyroscope={other.url}") as service:
+            wait_for(lambda: len(sink.requests) >= 2 and other.requests, "two profiles", 60)
+            service.tell("x" * 30)
+        path, headers, _ = sink.requests[0]
+        expect(path == "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw", path)
+        expect(headers["Content-Type"] == "application/grpc-web+proto", f"{headers}")
+        held, allocated = sink.profiles()[0::2], sink.profiles()[1::2]
+        expect(all(set(one[1]) == {"inuse_objects", "inuse_space"} and one[3] == 0
+                   for one in held), f"{held}")
+        expect(all(set(one[1]) == {"alloc_objects", "alloc_space"} and one[3] > 0
+                   for one in allocated), f"{allocated}")
+        expect("__delta__" not in held[0][0], f"{held[0]}")
+        for sums in (allocated, other.profiles()):
+            expect(sum(one[1]["alloc_space"] for one in sums) == 153000, f"{sums}")
+        expect(held[-1][1]["inuse_space"] == 103000, f"{held[-1]}")
+
+
+@test
+def push_attached(ground):
+    with Sink() as sink, serving_nobody(ground) as child:
+        watch = subprocess.Popen([ground.tidemark, "attach", "--push", f"pyroscope={sink.url}",
+                                  "--push-every", "1", "-f", "-o", "x.tide", str(child.pid)],
+                                 cwd=ground.scratch, env=ground.env, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            line = watch.stderr.readline()
+            if "recording process" not in line:
+                raise record.Skip(f"cannot attach here: {line}")
+            Service.tell(Holder(child), "xxxxx")
+            wait_for(lambda: sink.requests, "a profile", 60)
+            watch.send_signal(signal.SIGINT)
+            status, _, err = finish(watch, 60)
+            expect(status == 0 and "has all" in err, f"{status}: {err}")
+            expect(sum(one[1]["alloc_space"] for one in sink.profiles()) == 500, "not all")
+        finally:
+            if watch.poll() is None:
+                watch.kill()
+            watch.communicate()
+
+
+class Holder:
+    def __init__(self, child):
+        self.child = child
+
+
+@contextlib.contextmanager
+def serving_nobody(ground):
+    from command_serve import HOLDER  # pylint: disable=import-outside-toplevel
+    child = subprocess.Popen([ground.build("holder", HOLDER)], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+    try:
+        expect(child.stdout.readline() == "ready\n", "not ready")
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+@test
+def push_again(ground):
+    """A server that is too busy, fails, or cuts its answer, is asked again, and gets each once."""
+    def cut(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        handler.wfile.write(b"half")
+
+    moods = [lambda h: reply(h, 429, b"slow down\n", Retry_After="1"),
+             lambda h: reply(h, 500, b"\x1b[31mred"), cut,
+             lambda h: h.connection.shutdown(socket.SHUT_RDWR)]
+    with Sink() as sink:
+        def moody(handler):
+            (moods.pop(0) if moods else take)(handler)
+        sink.answer = moody
+        with pushing(ground, f"parca={sink.url}") as service:
+            wait_for(lambda: not moods and len(sink.requests) >= 7, "better moods", 120)
+            expect("slow down" in service.child.stderr.readline(), "the first failure is not told")
+            metrics = service.metrics()
+            expect(metrics["tidemark_push_failures_total"] == 4, f"{metrics}")
+        bodies = [body for _, _, body in sink.requests]
+        expect(len(set(bodies[:5])) == 1, "not the same again")
+        expect(len(set(bodies[4:])) == len(bodies[4:]), "one is there twice")
+        allocated = [one for request in sink.requests[4:] for one in unpacked(*request)][1::2]
+        expect(sum(one[1]["alloc_space"] for one in allocated) == 150000, f"{allocated}")
+
+
+@test
+def push_refused(ground):
+    """What a server does not want is not sent again: one request per profile."""
+    (ground.scratch / "token").write_text("s3cret\n")
+    for status, words in ((401, "which token"), (404, "is that its address"), (400, "bad thing")):
+        with Sink() as sink:
+            sink.answer = lambda h, s=status: reply(h, s, b"bad thing\n")
+            said, _ = told(ground, "--push", f"pyroscope={sink.url}", "--push-token-file", "token")
+            expect(len(sink.requests) == 1, f"{len(sink.requests)} requests")
+            expect(sink.requests[0][1]["Authorization"] == "Bearer s3cret", "no token")
+            expect("has 0 of 1 profiles: 1 were refused" in said and words in said, said)
+    grpc = b"\x80\0\0\0\x26grpc-status: 3\r\ngrpc-message: not mine\r\n"
+    for answer, words in ((lambda h: reply(h, 200, grpc[:5] + grpc[5:43]), "gRPC status 3"),
+                          (lambda h: reply(h, 200, b"", Grpc_Status="7", Grpc_Message="no"),
+                           "gRPC status 7: no"),
+                          (lambda h: reply(h, 200, b"<html>"), "not gRPC-Web"),
+                          (lambda h: reply(h, 302, b"", Location="http://127.0.0.1:1/"),
+                           "HTTP 302")):
+        with Sink() as sink:
+            sink.answer = answer
+            said, _ = told(ground, "--push", f"parca={sink.url}")
+            expect(words in said and "1 were refused" in said, said)
+
+
+@test
+def push_dead(ground):
+    """Whoever hangs or is not there costs five seconds at the end, and is told of."""
+    with Sink() as sink:
+        sink.answer = lambda h: sink.done.wait(300)
+        dead = f"http://127.0.0.1:{servers.free_port()}"
+        said, took = told(ground, "--push", f"pyroscope={sink.url}", "--push", f"parca={dead}")
+        expect("pyroscope at" in said and "parca at" in said, said)
+        expect(said.count("has 0 of 1 profiles: 0 were refused, 1 not sent") == 2, said)
+        expect("nobody answers" in said, said)
+        expect(took < 100, f"{took} s")  # five, and the machine's own slowness
+    said, _ = told(ground, "-q", "--push", f"parca={dead}")
+    expect(said.count("\n") == 1 and "1 not sent" in said, said)
+
+
+@test
+def push_outage(ground):
+    """A long one: few profiles wait, and when it is over what was allocated is there whole."""
+    is_up = threading.Event()
+
+    with Sink() as sink:
+        sink.answer = lambda h: take(h) if is_up.is_set() else reply(h, 503)
+        with pushing(ground, f"pyroscope={sink.url}") as service:
+            def dropped():
+                return service.metrics()["tidemark_push_dropped_profiles_total"]
+            service.metrics()
+            for _ in range(12):
+                service.tell("x" * 10)
+                time.sleep(1)
+            wait_for(lambda: dropped() >= 2, "a full box", 60)
+            n_down = len(sink.requests)
+            is_up.set()
+            wait_for(lambda: len(sink.requests) > n_down + 6, "what waited", 120)
+        taken = [one for request in sink.requests[n_down:] for one in unpacked(*request)]
+        expect(sum(one[1]["alloc_space"] for one in taken) == 162000, f"{len(taken)}")
+        times = [one[2] for one in taken]
+        expect(times == sorted(set(times)), f"{times}")
+
+
+@test
+def push_misunderstood(ground):
+    """Before anything is started."""
+    for words, why in ((("--push", "parca"), "nowhere to push to"),
+                       (("--push", "jaeger=http://a"), "nowhere to push to"),
+                       (("--push", "parca=a:7070"), "nowhere to push to"),
+                       (("--push-every", "3"), "go with --push"),
+                       (("--push", "parca=http://a", "--push-label", "a"), "no label"),
+                       (("--push", "parca=http://a", "--push-label", "__a=b"), "no label"),
+                       (("--push", "parca=http://a", "--push-label", "a=b", "--push-label", "a=c"),
+                        "given twice"),
+                       (("--push", "parca=http://a", "--push-token-file", "gone"), "cannot read")):
+        done = ground.record(*words, "--", "touch", "started")
+        expect(done.status == 125 and why in done.stderr, f"{words}: {done.status} {done.stderr}")
+        expect(not (ground.scratch / "started").exists(), f"{words}: started")
+
+
+@test
+def push_leaves_the_program_alone(ground):
+    """It ends as it does, with its output and descriptors, whatever the server does."""
+    with Sink() as sink:
+        sink.answer = lambda h: sink.done.wait(60)
+        child = ground.start("-q", "--push", f"parca={sink.url}", "--push-every", "1", "-f", "-o",
+                             "x.tide", "--", "sh", "-c", "ls /proc/self/fd; sleep 3; kill -TERM $$")
+        status, out, err = finish(child, 60)
+        plain = subprocess.run(["sh", "-c", "ls /proc/self/fd"], capture_output=True, text=True,
+                               stdin=subprocess.DEVNULL, check=True).stdout
+        expect(status == -signal.SIGTERM, f"{status} {err}")
+        expect(out == plain, f"{out} {plain}")
+        expect(re.search(r"has 0 of \d+ profiles", err), err)
+    expect(os.path.exists(ground.scratch / "x.tide"), "no capture")

@@ -1,0 +1,418 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles in the hands of the servers that fleets have: pushed, scraped, and asked for again.
+
+  tests/fleet/run.py [--tidemark PATH] [--filter REGEX]
+
+Parca, Pyroscope, Prometheus and promtool are those of tools/fleet.py, started on free ports of the
+loopback. One that is not there means a skip that says which command makes it, in CI, too: building
+them takes ten minutes. What comes back is compared with what `tidemark report` says. Ends with the
+counts.
+"""
+import argparse
+import contextlib
+import gzip
+import json
+import os
+import pathlib
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+sys.path.insert(0, str(ROOT / "tools"))
+import fleet  # noqa: E402
+import ground as grounds  # noqa: E402
+import record  # noqa: E402
+from command_serve import serving  # noqa: E402
+from ground import expect, wait_for  # noqa: E402
+from servers import answers, free_port  # noqa: E402
+
+HOST = "127.0.0.1"
+PARCA_CONFIG = """object_storage: {{bucket: {{type: FILESYSTEM, config: {{directory: ./data}}}}}}
+scrape_configs:
+- job_name: tidemark
+  scrape_interval: 2s
+  normalized_addresses: true
+  authorization: {{credentials_file: token}}
+  static_configs: [{targets}]
+  profiling_config:
+    pprof_config:
+      memory: {{enabled: true, path: /debug/pprof/heap}}
+      block: {{enabled: false}}
+      goroutine: {{enabled: false}}
+      mutex: {{enabled: false}}
+      process_cpu: {{enabled: false}}
+"""
+PROMETHEUS_CONFIG = """global: {{scrape_interval: 1s}}
+scrape_configs:
+- job_name: tidemark
+  static_configs: [{{targets: ['{target}']}}]
+"""
+# 32,769 stacks: one per way to come down 15 levels, and main's own.
+WAYS = """
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile kept;
+static void down(int level, int way);
+__attribute__((noipa)) static void left(int level, int way) { down(level, way); }
+__attribute__((noipa)) static void right(int level, int way) { down(level, way); }
+__attribute__((noipa)) static void down(int level, int way)
+{
+  if (!level) kept = malloc(way % 3000 + 1);
+  else if (way >> (level - 1) & 1) right(level - 1, way);
+  else left(level - 1, way);
+  __asm__ volatile("");
+}
+int main(void)
+{
+  kept = malloc(7);
+  for (int way = 0; way < 1 << 15; way++) down(15, way);
+  return 0;
+}
+"""
+# 1,000 calls deep.
+DEEP = """
+#include <stdlib.h>
+static void *volatile kept;
+__attribute__((noipa)) static void innermost(void) { kept = malloc(12345); }
+__attribute__((noipa)) static void deeper(int n)
+{
+  if (n) deeper(n - 1);
+  else innermost();
+  __asm__ volatile("");
+}
+int main(void) { deeper(1500); return 0; }
+"""
+
+
+# ---- the servers ----
+
+def program(name):
+    path = fleet.found(name)
+    if not path:
+        raise record.Excused(f"no {name} here: {fleet.how(name)}")
+    return path
+
+
+@contextlib.contextmanager
+def started(folder, words, ready):
+    """A server of its own, until the end of the block; ready when it answers there."""
+    with open(folder / "log", "w", encoding="utf-8") as log:
+        child = subprocess.Popen([str(word) for word in words], cwd=folder, stdout=log, stderr=log,
+                                 stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        try:
+            wait_for(lambda: child.poll() is not None or answers(ready), ready, 60)
+        except record.Failure as failure:
+            raise record.Failure(f"{failure}: {(folder / 'log').read_text()[-500:]}") from None
+        expect(child.poll() is None, f"ended: {(folder / 'log').read_text()[-500:]}")
+        yield child
+    finally:
+        if child.poll() is None:
+            child.send_signal(signal.SIGTERM)
+            try:
+                child.wait(15)
+            except subprocess.TimeoutExpired:
+                child.kill()
+        child.wait()
+
+
+@contextlib.contextmanager
+def parca(ground, targets=(), token=""):
+    """Gives its URL. targets: addresses to scrape."""
+    path, port = program("parca"), free_port()
+    folder = pathlib.Path(tempfile.mkdtemp(dir=ground.scratch))
+    (folder / "cache").mkdir()
+    (folder / "token").write_text(token)
+    rows = ", ".join(f"{{targets: ['{target}'], labels: {{service: s{n}}}}}"
+                     for n, target in enumerate(targets))
+    (folder / "parca.yaml").write_text(PARCA_CONFIG.format(targets=rows))
+    words = [path, "--config-path=parca.yaml", f"--http-address={HOST}:{port}",
+             "--storage-active-memory=67108864", "--debuginfod-upstream-servers=",
+             "--debuginfo-cache-dir=./cache"]
+    with started(folder, words, f"http://{HOST}:{port}/metrics"):
+        yield f"http://{HOST}:{port}"
+
+
+@contextlib.contextmanager
+def pyroscope(ground):
+    path, port = program("pyroscope"), free_port()
+    folder = pathlib.Path(tempfile.mkdtemp(dir=ground.scratch))
+    stores = ("ring", "distributor.ring", "compactor.ring", "query-scheduler.ring",
+              "store-gateway.sharding-ring", "overrides-exporter.ring")
+    words = [path, "-target=all", f"-server.http-listen-address={HOST}",
+             f"-server.http-listen-port={port}", f"-server.grpc-listen-address={HOST}",
+             f"-server.grpc-listen-port={free_port()}", f"-memberlist.bind-addr={HOST}",
+             f"-memberlist.bind-port={free_port()}", f"-memberlist.advertise-addr={HOST}",
+             f"-ingester.lifecycler.addr={HOST}", "-ingester.min-ready-duration=0s",
+             f"-query-frontend.instance-addr={HOST}",
+             *(f"-{name}.store=inmemory" for name in stores),
+             *(f"-{name}.instance-addr={HOST}" for name in stores[1:]),
+             "-pyroscopedb.data-path=./data", "-storage.backend=filesystem",
+             "-storage.filesystem.dir=./shared", "-self-profiling.disable-push=true",
+             "-usage-stats.enabled=false", "-log.level=warn"]
+    with started(folder, words, f"http://{HOST}:{port}/ready"):
+        yield f"http://{HOST}:{port}"
+
+
+def post(url, body, **headers):
+    request = urllib.request.Request(url, body, {key.replace("_", "-"): value
+                                                 for key, value in headers.items()})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read()
+    except urllib.error.HTTPError as error:
+        raise record.Failure(f"{url}: {error.code} {error.read()[:300]!r}") from None
+
+
+# ---- asking Pyroscope ----
+
+def pyroscope_total(url, column, selector):
+    """The sum over the last hour, and the names on the stacks."""
+    now = int(time.time() * 1000)
+    unit = "count" if column.endswith("objects") else "bytes"
+    asked = {"profile_typeID": f"memory:{column}:{unit}:space:bytes", "labelSelector": selector,
+             "start": now - 3600_000, "end": now + 60_000, "maxNodes": 1 << 20}
+    told = json.loads(post(f"{url}/querier.v1.QuerierService/SelectMergeStacktraces",
+                           json.dumps(asked).encode(), Content_Type="application/json"))
+    graph = told.get("flamegraph") or {}
+    return int(graph.get("total", 0)), set(graph.get("names", ()))
+
+
+# ---- asking Parca: gRPC-Web, protobuf by hand ----
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def field(number, value):
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def fields(message):
+    """(number, value) of a message: integers, bytes, and 8 or 4 bytes as they are."""
+    at = 0
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(message):
+        key = number()
+        n = {1: 8, 5: 4}.get(key & 7) or number()
+        if key & 7:
+            yield key >> 3, message[at:at + n]
+            at += n
+        else:
+            yield key >> 3, n
+
+
+def moment(seconds):
+    return field(1, int(seconds))
+
+
+def parca_ask(url, method, message):
+    told = post(f"{url}/parca.query.v1alpha1.QueryService/{method}",
+                b"\0" + struct.pack(">I", len(message)) + message,
+                Content_Type="application/grpc-web+proto", X_Grpc_Web="1")
+    out = b""
+    while len(told) >= 5:
+        n = struct.unpack(">I", told[1:5])[0]
+        if not told[0] & 0x80:
+            out += told[5:5 + n]
+        told = told[5 + n:]
+    return out
+
+
+def parca_points(url, kind, selector="{}"):
+    """(labels, [values]) of each series."""
+    now = time.time()
+    message = (field(1, kind + selector) + field(2, moment(now - 3600)) +
+               field(3, moment(now + 60)) + field(4, 1000))
+    found = []
+    for number, series in fields(parca_ask(url, "QueryRange", message)):
+        if number != 1:
+            continue
+        values = [dict(fields(sample)).get(2, 0) for key, sample in fields(series) if key == 2]
+        labels = [tuple(text.decode() for _, text in sorted(fields(pair)))
+                  for key, group in fields(series) if key == 1 for _, pair in fields(group)]
+        found.append((dict(labels), values))
+    return found
+
+
+def parca_profile(url, kind, selector="{}"):
+    """All of the last hour merged, as a pprof."""
+    now = time.time()
+    merge = field(1, kind + selector) + field(2, moment(now - 3600)) + field(3, moment(now + 60))
+    told = parca_ask(url, "Query", field(1, 2) + field(3, merge) + field(5, 1))
+    return next((value for key, value in fields(told) if key == 6), b"")
+
+
+INUSE = "memory:inuse_space:bytes:space:bytes"
+ALLOCATED = "memory:alloc_space:bytes:space:bytes:delta"
+
+
+# ---- the tests ----
+
+def push_once(ground, source, *targets, options=()):
+    """Of a program that ends at once: one profile, at its end. Gives the totals of its report."""
+    path = ground.build("pushed", source)
+    words = [word for target in targets for word in ("--push", target)]
+    done = ground.record(*words, *options, "-f", "-o", "x.tide", "--", path, timeout=120)
+    expect("has all 1 profiles" in done.stderr, done.stderr[-600:])
+    return ground.report("x.tide", "--sort", "live")["totals"]
+
+
+def pyroscope_pushed(ground):
+    """One snapshot is what the report says; what was allocated adds up over the pushes."""
+    with pyroscope(ground) as url:
+        options = ("--serve", f"{HOST}:0", "--push", f"pyroscope={url}", "--push-every", "1",
+                   "--push-label", "region=eu")
+        with serving(ground, options=options) as service:
+            selector = '{service_name="holder",region="eu"}'
+            wait_for(lambda: pyroscope_total(url, "inuse_space", selector)[0], "a profile", 60)
+            service.tell("x" * 50)
+            time.sleep(3)
+        totals = ground.report("x.tide")["totals"]
+        allocated, names = pyroscope_total(url, "alloc_space", selector)
+        expect(allocated == totals["allocated_bytes"] == 155000, f"{allocated} {totals}")
+        expect(pyroscope_total(url, "alloc_objects", selector)[0] == totals["allocations"], "count")
+        expect({"hold", "use", "main"} <= names, f"{names}")
+        totals = push_once(ground, WAYS, f"pyroscope={url}",
+                           options=("--push-label", "service_name=once"))
+        held, _ = pyroscope_total(url, "inuse_space", '{service_name="once"}')
+        expect(held == totals["live_bytes"], f"{held} {totals}")
+
+
+def pyroscope_limits(ground):
+    """32,769 stacks and one of 1,500 frames are taken; sums are whole, the innermost are there."""
+    with pyroscope(ground) as url:
+        totals = push_once(ground, WAYS, f"pyroscope={url}")
+        for column, key in (("inuse_space", "live_bytes"), ("inuse_objects", "live_blocks"),
+                            ("alloc_space", "allocated_bytes")):
+            value, names = pyroscope_total(url, column, '{service_name="pushed"}')
+            expect(value == totals[key], f"{column}: {value} {totals}")
+        expect("[other]" in names and "left" in names, f"{sorted(names)[:20]}")
+        push_once(ground, DEEP, f"pyroscope={url}", options=("--push-label", "service_name=deep"))
+        value, names = pyroscope_total(url, "inuse_space", '{service_name="deep"}')
+        expect(value == 12345 and {"innermost", "[frames left out]"} <= names, f"{value} {names}")
+
+
+def parca_pushed(ground):
+    """Each point is what was held then; what was allocated adds up."""
+    with parca(ground) as url:
+        options = ("--serve", f"{HOST}:0", "--push", f"parca={url}", "--push-every", "1")
+        selector = '{service_name="holder"}'
+        with serving(ground, options=options) as service:
+            wait_for(lambda: parca_points(url, INUSE, selector), "a profile", 60)
+            time.sleep(3)
+            series = parca_points(url, INUSE, selector)
+            expect(len(series) == 1 and len(series[0][1]) >= 2, f"{series}")
+            expect(set(series[0][1]) == {100000}, f"of an idle program: {series}")
+            service.tell("x" * 50)
+        totals = ground.report("x.tide")["totals"]
+        points = parca_points(url, ALLOCATED, selector)
+        expect(sum(sum(values) for _, values in points) == totals["allocated_bytes"], f"{points}")
+        points = parca_points(url, INUSE, selector)
+        expect(points[0][1][-1] == totals["live_bytes"], f"{points} {totals}")
+        (ground.scratch / "back.pb.gz").write_bytes(parca_profile(url, ALLOCATED, selector))
+        rows = ground.run(ground.tidemark, "report", "--sort", "total", "--csv", "back.pb.gz")
+        expect("hold," in rows.stdout and "use," in rows.stdout, rows.stdout + rows.stderr)
+        totals = push_once(ground, WAYS, f"parca={url}")
+        points = parca_points(url, INUSE, '{service_name="pushed"}')
+        expect(points and points[0][1] == [totals["live_bytes"]], f"{points} {totals}")
+
+
+def parca_scraped(ground):
+    """An idle program scraped again and again: each point is what it holds, none twice that."""
+    with serving(ground) as service:
+        target = f"{HOST}:{service.port}"
+        with parca(ground, [target], service.token) as url:
+            wait_for(lambda: any(len(values) > 1 for _, values in parca_points(url, INUSE)),
+                     "two scrapes", 60)
+            points = parca_points(url, INUSE)
+            expect(len(points) == 1 and set(points[0][1]) == {100000}, f"{points}")
+            body = parca_profile(url, INUSE)
+            text = gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body
+            expect(b"hold" in text, f"no name: {len(body)} bytes")
+
+
+def prometheus_scraped(ground):
+    with serving(ground) as service:
+        path, port = program("prometheus"), free_port()
+        folder = pathlib.Path(tempfile.mkdtemp(dir=ground.scratch))
+        (folder / "p.yml").write_text(PROMETHEUS_CONFIG.format(target=f"{HOST}:{service.port}"))
+        words = [path, "--config.file=p.yml", "--storage.tsdb.path=data",
+                 f"--web.listen-address={HOST}:{port}"]
+        with started(folder, words, f"http://{HOST}:{port}/-/ready"):
+            def value(name):
+                with urllib.request.urlopen(f"http://{HOST}:{port}/api/v1/query?query={name}",
+                                            timeout=30) as answer:
+                    told = json.loads(answer.read())["data"]["result"]
+                return float(told[0]["value"][1]) if told else None
+            wait_for(lambda: value("tidemark_heap_live_bytes"), "a scrape", 60)
+            expect(value("tidemark_heap_live_bytes") == 100000, "live bytes")
+            expect(value("tidemark_heap_allocations_total") == 1500, "allocations")
+            service.tell("xxx")
+            wait_for(lambda: value("tidemark_heap_live_blocks") == 1003, "the next scrape", 60)
+        done = subprocess.run([program("promtool"), "check", "metrics"],
+                              input=service.get("/metrics"), capture_output=True, check=False)
+        expect(done.returncode == 0, f"{done.stdout!r} {done.stderr!r}")
+
+
+def fetched(ground):
+    """Several services at once, added up; go tool pprof says the same of one."""
+    with contextlib.ExitStack() as stack:
+        services = [stack.enter_context(serving(ground)) for _ in range(5)]
+        places = [f"{HOST}:{service.port}" for service in services]
+        done = ground.run(ground.tidemark, "fetch", *places, "-o", "sum.tide")
+        expect(done.status == 0, done.stderr)
+        totals = ground.report("sum.tide", "--sort", "live")["totals"]
+        expect(totals["live_bytes"] == 5 * 100000, f"{totals}")
+
+
+CASES = (fetched, prometheus_scraped, pyroscope_pushed, pyroscope_limits, parca_pushed,
+         parca_scraped)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--filter", default="", help="only cases whose name matches")
+    parser.add_argument("--tidemark", type=pathlib.Path, default=ROOT / "build/tidemark")
+    options = parser.parse_args()
+    options.tidemark = options.tidemark.resolve()
+    options.library = None
+    tally = record.Tally()
+    for case in CASES:
+        if not re.search(options.filter, case.__name__):
+            continue
+        with tempfile.TemporaryDirectory(prefix="tidemark-fleet-") as scratch:
+            tally.run(case.__name__, lambda c=case, s=scratch: c(grounds.Ground(options, s)))
+    return tally.close()
+
+
+if __name__ == "__main__":
+    os.environ.pop("TIDEMARK_PUSH_TOKEN", None)
+    sys.exit(main())
