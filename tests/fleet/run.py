@@ -37,26 +37,8 @@ from ground import expect, wait_for  # noqa: E402
 from servers import answers, free_port  # noqa: E402
 
 HOST = "127.0.0.1"
-PARCA_CONFIG = """object_storage: {{bucket: {{type: FILESYSTEM, config: {{directory: ./data}}}}}}
-scrape_configs:
-- job_name: tidemark
-  scrape_interval: 2s
-  normalized_addresses: true
-  authorization: {{credentials_file: token}}
-  static_configs: [{targets}]
-  profiling_config:
-    pprof_config:
-      memory: {{enabled: true, path: /debug/pprof/heap}}
-      block: {{enabled: false}}
-      goroutine: {{enabled: false}}
-      mutex: {{enabled: false}}
-      process_cpu: {{enabled: false}}
-"""
-PROMETHEUS_CONFIG = """global: {{scrape_interval: 1s}}
-scrape_configs:
-- job_name: tidemark
-  static_configs: [{{targets: ['{target}']}}]
-"""
+FLEET_N = int(os.environ.get("TIDE_FLEET_N", "50"))
+FLEET_SECONDS = int(os.environ.get("TIDE_FLEET_SECONDS", "20"))
 # 32,769 stacks: one per way to come down 15 levels, and main's own.
 WAYS = """
 #include <stdlib.h>
@@ -96,6 +78,17 @@ int main(void) { deeper(1500); return 0; }
 
 # ---- the servers ----
 
+def documented(first_line, targets, every):
+    """A configuration of docs/production.md, of these services and this often."""
+    text = (ROOT / "docs/production.md").read_text(encoding="utf-8")
+    block = re.search(rf"^    {re.escape(first_line)}.*?\n\n", text, re.M | re.S)
+    expect(block, f"docs/production.md has no {first_line}")
+    lines = [line[4:] for line in block[0].splitlines()]
+    rows = ", ".join(f"{{targets: ['{target}'], labels: {{service: s{n}}}}}"
+                     for n, target in enumerate(targets))
+    told = "\n".join(re.sub(r"(static_configs:) .*", rf"\1 [{rows}]", line) for line in lines)
+    return told.replace("scrape_interval: 10s", f"scrape_interval: {every}")
+
 def program(name):
     path = fleet.found(name)
     if not path:
@@ -133,9 +126,7 @@ def parca(ground, targets=(), token=""):
     folder = pathlib.Path(tempfile.mkdtemp(dir=ground.scratch))
     (folder / "cache").mkdir()
     (folder / "token").write_text(token)
-    rows = ", ".join(f"{{targets: ['{target}'], labels: {{service: s{n}}}}}"
-                     for n, target in enumerate(targets))
-    (folder / "parca.yaml").write_text(PARCA_CONFIG.format(targets=rows))
+    (folder / "parca.yaml").write_text(documented("object_storage:", targets, "2s"))
     words = [path, "--config-path=parca.yaml", f"--http-address={HOST}:{port}",
              "--storage-active-memory=67108864", "--debuginfod-upstream-servers=",
              "--debuginfo-cache-dir=./cache"]
@@ -246,11 +237,11 @@ def parca_ask(url, method, message):
     return out
 
 
-def parca_points(url, kind, selector="{}"):
-    """(labels, [values]) of each series."""
-    now = time.time()
-    message = (field(1, kind + selector) + field(2, moment(now - 3600)) +
-               field(3, moment(now + 60)) + field(4, 1000))
+def parca_points(url, kind, selector="{}", until=None):
+    """(labels, [values]) of each series: the hour up to then, or to now."""
+    until = until or time.time() + 60
+    message = (field(1, kind + selector) + field(2, moment(until - 3600)) +
+               field(3, moment(until)) + field(4, 1000))
     found = []
     for number, series in fields(parca_ask(url, "QueryRange", message)):
         if number != 1:
@@ -262,10 +253,10 @@ def parca_points(url, kind, selector="{}"):
     return found
 
 
-def parca_profile(url, kind, selector="{}"):
-    """All of the last hour merged, as a pprof."""
-    now = time.time()
-    merge = field(1, kind + selector) + field(2, moment(now - 3600)) + field(3, moment(now + 60))
+def parca_profile(url, kind, selector="{}", until=None):
+    """All of that hour merged, as a pprof."""
+    until = until or time.time() + 60
+    merge = field(1, kind + selector) + field(2, moment(until - 3600)) + field(3, moment(until))
     told = parca_ask(url, "Query", field(1, 2) + field(3, merge) + field(5, 1))
     return next((value for key, value in fields(told) if key == 6), b"")
 
@@ -359,11 +350,38 @@ def parca_scraped(ground):
             expect(b"hold" in text, f"no name: {len(body)} bytes")
 
 
+def parca_fleet(ground):
+    """50 processes scraped by one: every point of each is exact, and the merged sum is theirs."""
+    with contextlib.ExitStack() as stack:
+        services = [stack.enter_context(serving(ground)) for _ in range(FLEET_N)]
+        targets = [f"{HOST}:{service.port}" for service in services]
+        url = stack.enter_context(parca(ground, targets))
+        ends = time.monotonic() + FLEET_SECONDS
+
+        def is_enough():
+            points = parca_points(url, INUSE)
+            return (time.monotonic() > ends and len(points) == FLEET_N and
+                    all(len(values) >= 3 for _, values in points))
+        wait_for(is_enough, "three scrapes of each", FLEET_SECONDS + 120)
+        until = int(time.time()) - 1
+        points = parca_points(url, INUSE, until=until)
+        expect(len({labels["service"] for labels, _ in points}) == FLEET_N, f"{len(points)}")
+        expect({value for _, values in points for value in values} == {100000}, f"{points[:3]}")
+        total = sum(sum(values) for _, values in points)
+        (ground.scratch / "merged.pb.gz").write_bytes(parca_profile(url, INUSE, until=until))
+        done = ground.run(ground.tidemark, "report", "--json", "merged.pb.gz")
+        found = json.loads(done.stdout)["totals"]
+        expect(total == found["live_bytes"], f"{total} {found}")
+        print(f"# {FLEET_N} processes, {sum(len(values) for _, values in points)} points")
+
+
 def prometheus_scraped(ground):
     with serving(ground) as service:
         path, port = program("prometheus"), free_port()
         folder = pathlib.Path(tempfile.mkdtemp(dir=ground.scratch))
-        (folder / "p.yml").write_text(PROMETHEUS_CONFIG.format(target=f"{HOST}:{service.port}"))
+        config = documented("scrape_configs:\n    - job_name: tidemark\n      static",
+                            [f"{HOST}:{service.port}"], "1s")
+        (folder / "p.yml").write_text("global: {scrape_interval: 1s}\n" + config)
         words = [path, "--config.file=p.yml", "--storage.tsdb.path=data",
                  f"--web.listen-address={HOST}:{port}"]
         with started(folder, words, f"http://{HOST}:{port}/-/ready"):
@@ -394,7 +412,7 @@ def fetched(ground):
 
 
 CASES = (fetched, prometheus_scraped, pyroscope_pushed, pyroscope_limits, parca_pushed,
-         parca_scraped)
+         parca_scraped, parca_fleet)
 
 
 def main():

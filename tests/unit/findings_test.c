@@ -463,8 +463,8 @@ static void what_is_missing_is_said(void **state)
 }
 
 // Blocks that are resized once each where few are allocated: as a program has it whose strings are
-// made in one place and grow in another. Of 10,000 chains of one step nothing is said, nor of two of
-// 10,000 steps: no container doubles so often, and others have resized the blocks since.
+// made in one place and grow in another. Of 10,000 chains of one step nothing is said, nor of two
+// of 10,000 steps: no container doubles so often, and others have resized the blocks since.
 static void blocks_from_elsewhere_are_counted(void **state)
 {
   static const struct {
