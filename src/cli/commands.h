@@ -21,3 +21,4 @@ int tide_cmd_html(const struct tide_arguments *arguments);
 int tide_cmd_export(const struct tide_arguments *arguments);
 int tide_cmd_symbolize(const struct tide_arguments *arguments);
 int tide_cmd_view(const struct tide_arguments *arguments);
+int tide_cmd_serve(const struct tide_arguments *arguments);

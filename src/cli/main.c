@@ -60,6 +60,7 @@ static int dispatch(const struct tide_arguments *arguments)
   case TIDE_VERB_EXPORT: return tide_cmd_export(arguments);
   case TIDE_VERB_SYMBOLIZE: return tide_cmd_symbolize(arguments);
   case TIDE_VERB_VIEW: return tide_cmd_view(arguments);
+  case TIDE_VERB_SERVE: return tide_cmd_serve(arguments);
   case TIDE_VERB_HELP: return help(arguments);
   case TIDE_VERB_VERSION: return version();
   case TIDE_VERBS_N: break;

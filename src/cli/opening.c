@@ -303,8 +303,10 @@ enum tide_err tide_sources_check(const struct tide_arguments *arguments, struct 
 
 struct tide_symbol_sources tide_sources_of(const struct tide_arguments *arguments)
 {
-  // `run` ends when its command does, and `info` states facts: neither waits for a network.
-  bool may_wait = arguments->verb != TIDE_VERB_RUN && arguments->verb != TIDE_VERB_INFO;
+  // `run` ends when its command does, `info` states facts, and whoever asks `serve` waits for the
+  // answer: none of them waits for a network.
+  bool may_wait = arguments->verb != TIDE_VERB_RUN && arguments->verb != TIDE_VERB_INFO &&
+                  arguments->verb != TIDE_VERB_SERVE;
   return (struct tide_symbol_sources){
       .debug_dirs = arguments->debug_dirs,
       .download = may_wait && !arguments->no_debuginfod,

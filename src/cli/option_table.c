@@ -72,6 +72,14 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "is printed and opened in the browser, until Ctrl-C. Two files are compared.\n"
          "The file of a run that goes on is followed. FILE as for report.\n",
          TIDE_OPERAND_CAPTURE},
+    [TIDE_VERB_SERVE] =
+        {"serve", "STORE|DIR", "answer profilers over HTTP for programs that preload the library",
+         "For programs that were started with the library in LD_PRELOAD and nothing else:\n"
+         "STORE is the file that one writes, DIR a folder of them, where processes come\n"
+         "and go. Answers what 'tidemark run --serve' does, until Ctrl-C: /debug/pprof/,\n"
+         "/pprof/, /metrics and the page at /tidemark/, of processes that run. The files\n"
+         "are only read; nothing is asked of the programs.\n",
+         TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_DIFF] =
         {"diff", "BEFORE AFTER | --from TIME --to TIME [FILE]",
          "say what changed between two captures, or two moments of one",
@@ -182,6 +190,11 @@ const struct tide_option_row tide_option_rows[] = {
      "of a URL: compare it with itself N seconds later"},
     {VERB(VIEW), 0, "port", "N", TIDE_OPTION_NUMBER, AT(port), NULL, 0,
      "serve on this port (default: any that is free)"},
+    {VERB(SERVE), 0, "listen", "ADDRESS", TIDE_OPTION_TEXT, AT(serve), NULL, 0,
+     "serve there: 127.0.0.1:6060 (default), or a port"},
+    {VERB(SERVE), 0, "token-file", "FILE", TIDE_OPTION_TEXT, AT(token_file), NULL, 0,
+     "the token for others is the line in FILE"},
+    {VERB(SERVE), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0, "only errors"},
     {VERB(VIEW), 0, "listen", "ADDRESS", TIDE_OPTION_TEXT, AT(listen), NULL, 0,
      "serve on this address (default 127.0.0.1)"},
     {VERB(VIEW) | VERB(RUN) | VERB(ATTACH), 0, "no-open", NULL, TIDE_OPTION_FLAG, AT(no_open), NULL,
@@ -284,16 +297,19 @@ const struct tide_option_row tide_option_rows[] = {
     {VERB(RUN) | VERB(ATTACH) | TABLES | VERB(EXPLAIN) | PAGES, 0, "blame", "WHOM",
      TIDE_OPTION_CHOICE, AT(blame), tide_blamed_words, TIDE_BLAMED_N,
      "rows lead with own code, or with the library below"},
-    {VERB(RUN) | VERB(ATTACH) | VERB(MAPS) | VERB(EXPLAIN) | VIEWING | PAGES, 0, "rules", "FILE",
-     TIDE_OPTION_TEXT, AT(rules), NULL, 0, "whose frames are, by the rules in FILE"},
-    {READING | VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(DOCTOR) | VERB(MAPS) | VERB(EXPLAIN), 0,
-     "debug-dir", "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL, 0,
+    {VERB(RUN) | VERB(ATTACH) | VERB(SERVE) | VERB(MAPS) | VERB(EXPLAIN) | VIEWING | PAGES, 0,
+     "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
+     "whose frames are, by the rules in FILE"},
+    {READING | VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(SERVE) | VERB(DOCTOR) | VERB(MAPS) |
+         VERB(EXPLAIN),
+     0, "debug-dir", "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL, 0,
      "look for debug info in DIR too; may be repeated"},
     {((READING | VIEWING) & ~VERB(INFO)) | VERB(MAPS) | VERB(EXPLAIN), 0, "no-debuginfod", NULL,
      TIDE_OPTION_FLAG, AT(no_debuginfod), NULL, 0,
      "download no debug info, even if DEBUGINFOD_URLS is set"},
-    {VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(MAPS) | VERB(EXPLAIN) | PAGES | VERB(SYMBOLIZE), 0,
-     "no-cache", NULL, TIDE_OPTION_FLAG, AT(no_cache), NULL, 0,
+    {VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(SERVE) | VERB(MAPS) | VERB(EXPLAIN) | PAGES |
+         VERB(SYMBOLIZE),
+     0, "no-cache", NULL, TIDE_OPTION_FLAG, AT(no_cache), NULL, 0,
      "neither use nor fill the cache of names"},
     {TABLES | VERB(TREE) | VERB(INFO) | VERB(DOCTOR) | VERB(MAPS) | VERB(EXPLAIN), 0, "json", NULL,
      TIDE_OPTION_FLAG, AT(json), NULL, 0, "print JSON for programs"},

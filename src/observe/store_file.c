@@ -91,7 +91,8 @@ bool tide_store_file_is(const char *path)
          !memcmp(header.magic, TIDE_STORE_MAGIC, sizeof header.magic);
 }
 
-static struct tide_capture *convert(struct tide_store_view *view, uint64_t written_ns)
+void tide_store_append_image(struct tide_store_view *view, uint64_t written_ns, bool is_living,
+                             struct tide_capture *capture)
 {
   const struct tide_store_header *h = &view->header;
   struct latest latest = {h, h->start_ticks};
@@ -101,19 +102,31 @@ static struct tide_capture *convert(struct tide_store_view *view, uint64_t writt
       tide_store_ticks(h, h->max_ticks); // told by a free: of those no time is kept
   if (peak_ticks > latest.ticks)
     latest.ticks = peak_ticks;
-  struct tide_clock clock = {h->start_ticks, 0, rate_find(h, latest.ticks, written_ns)};
+  int64_t since_ns = (int64_t)(h->start_realtime_ns - capture->start_realtime_ns);
+  struct tide_clock clock = {h->start_ticks, since_ns, rate_find(h, latest.ticks, written_ns)};
+  double rate;
+  uint64_t now_ticks = is_living && rate_from_now(h, &rate) ? tide_clock_read().ticks : 0;
+  if (now_ticks > latest.ticks)
+    latest.ticks = now_ticks;
 
-  struct tide_capture *capture = tide_capture_new_here();
   capture->arch = h->arch;
-  capture->start_realtime_ns = h->start_realtime_ns;
-  capture->finished = true;
-  capture->images = tide_alloc(sizeof *capture->images);
-  capture->n_images = 1;
-  struct tide_image *image = capture->images;
+  capture->images =
+      tide_realloc_array(capture->images, capture->n_images + 1, sizeof *capture->images);
+  struct tide_image *image = &capture->images[capture->n_images++];
+  *image = (struct tide_image){0};
   tide_store_read_image(view, &clock, latest.ticks, image);
   image->end_ns = tide_clock_time_ns(&clock, latest.ticks);
-  capture->duration_ns = image->end_ns;
+  if (capture->duration_ns < image->end_ns)
+    capture->duration_ns = image->end_ns;
   tide_image_add_exact_snapshots(image);
+}
+
+static struct tide_capture *convert(struct tide_store_view *view, uint64_t written_ns)
+{
+  struct tide_capture *capture = tide_capture_new_here();
+  capture->start_realtime_ns = view->header.start_realtime_ns;
+  capture->finished = true;
+  tide_store_append_image(view, written_ns, false, capture);
   return capture;
 }
 

@@ -38,6 +38,12 @@ bool tide_store_file_is(const char *path);
 enum tide_err tide_store_file_read(const char *path, struct tide_capture **ret_capture,
                                    struct tide_diag *diag);
 
+// One more image of a capture: of a store whose view is ready and refreshed, last written at
+// written_ns, on the time line that begins with the capture, which is not later than the store.
+// is_living: its process goes on, so that it ends now and not with its latest event.
+void tide_store_append_image(struct tide_store_view *view, uint64_t written_ns, bool is_living,
+                             struct tide_capture *capture);
+
 // ---- where it was made ----
 //
 // What a capture says about where it was made.

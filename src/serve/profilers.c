@@ -438,7 +438,7 @@ static void answer_metrics(const struct subject *subject, struct tide_reply *rep
       .status = OK, .type = "text/plain; version=0.0.4; charset=utf-8", .body = tide_body_new()};
   for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
     const struct metric *m = &metrics[i];
-    if (strcmp(m->name, "process_resident_memory_bytes") == 0 && !(m->value > 0))
+    if (strstr(m->name, "resident_memory_bytes") && !(m->value > 0))
       continue; // not known
     // Whole numbers up to 2^53 are told exactly, times to the microsecond.
     bool is_whole = m->value < 9e15 && m->value == (double)(int64_t)m->value;

@@ -101,7 +101,8 @@ static void refuses_with_what_was_meant(void **state)
   REFUSED("the verb comes first: tidemark VERB [OPTION...], not \"--sort\"", "--sort", "leak");
   REFUSED("the verb comes first", "");
   REFUSED("'tidemark run COMMAND' records", "record", "./x");
-  REFUSED("'tidemark view FILE' shows", "serve");
+  REFUSED("'tidemark view FILE' shows", "web");
+  REFUSED("'tidemark serve STORE|DIR' answers", "server");
   REFUSED("'tidemark attach PID' records", "pid", "1");
   REFUSED("--json, --csv and --md", "report", "--format", "json");
   REFUSED("--json, --csv and --md", "tree", "--format=csv");
