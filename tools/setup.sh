@@ -17,8 +17,8 @@ aarch64) other=x86-64 ;;
 esac
 
 build="make meson ninja-build pkg-config gcc g++ libc6-dev libdw-dev libelf-dev libiberty-dev
-  liblzma-dev libzstd-dev libzydis-dev zlib1g-dev libmicrohttpd-dev libcurl4-openssl-dev
-  libcmocka-dev scdoc python3 nodejs:node npm:npm"
+  liblzma-dev libncurses-dev libzstd-dev libzydis-dev zlib1g-dev libmicrohttpd-dev
+  libcurl4-openssl-dev libcmocka-dev scdoc python3 nodejs:node npm:npm"
 test="python3 binutils dwz jq zstd xz-utils procps strace clang libclang-rt-14-dev llvm lld
   qemu-user gcc-$other-linux-gnu g++-$other-linux-gnu
   libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4 musl-tools valgrind libc6-dbg bubblewrap:bwrap
@@ -26,7 +26,7 @@ test="python3 binutils dwz jq zstd xz-utils procps strace clang libclang-rt-14-d
   google-perftools libgoogle-perftools-dev libjemalloc-dev golang-go:go
   rustc-web:rustc cargo-web:cargo perl git:git chromium:chromium
   sqlite3 redis-server redis-tools postgresql-15 postgresql-client-15 nginx-light:nginx zsh fish
-  debuginfod libdebuginfod1 prometheus:prometheus"
+  debuginfod libdebuginfod1 prometheus:prometheus tmux"
 lint="python3 binutils clang-format clang-tidy"
 bench="python3 valgrind libc6-dbg heaptrack gdb libgoogle-perftools4 perl sqlite3 jq git:git
   redis-server redis-tools llvm chromium:chromium"

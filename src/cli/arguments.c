@@ -365,6 +365,7 @@ static enum tide_err parse_words(struct parser *p)
       options_end |= arguments->verb == TIDE_VERB_RUN;
     } else if (strcmp(word, "--") == 0) {
       options_end = true;
+      arguments->has_command = !arguments->n_rest;
     } else {
       err = word[1] == '-' ? parse_long(p, word) : parse_letters(p, word);
     }

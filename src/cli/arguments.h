@@ -13,6 +13,7 @@
 enum tide_verb {
   TIDE_VERB_RUN,
   TIDE_VERB_ATTACH,
+  TIDE_VERB_TOP,
   TIDE_VERB_DETACH,
   TIDE_VERB_DOCTOR,
   TIDE_VERB_MAPS,
@@ -40,7 +41,8 @@ enum tide_tree_group { TIDE_TREE_HEAP, TIDE_TREE_PAGES }; // what a tree is of
 
 struct tide_arguments {
   enum tide_verb verb;
-  bool try_trim; // of maps
+  bool try_trim;    // of maps
+  bool has_command; // "--" stood before the rest
   bool help, force, quiet, no_follow, wait, json, csv, md, no_pager, all_frames, no_debuginfod;
   bool no_open, detach, view, redact_args;
   bool no_cache, no_symbols, fold, invert, lines, details, exit_code, all;

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/first_screen.h"
 #include "cli/library.h"
+#include "cli/live_top.h"
 #include "cli/opening.h"
 #include "cli/pushing.h"
 #include "cli/showing.h"
@@ -41,6 +42,7 @@ struct onlooker {
   struct tide_arguments arguments;
   struct tide_live_page *page;  // NULL: none
   struct tide_pushing *pushing; // likewise
+  struct tide_live_top *top;    // likewise; then there is nobody else
   int root_fd;                  // the process's root directory, if that is not ours; else -1
   char *debug_dirs;             // owned; the arguments' and those in its root; NULL: the same
 };
@@ -100,6 +102,8 @@ static void begin_looking(void *context, const struct tide_attached *attached,
     tide_live_page_set_metrics(onlooker->page, tide_pushing_metrics, onlooker->pushing);
   if (onlooker->page)
     tide_live_page_start(onlooker->page, path);
+  if (onlooker->top)
+    tide_live_top_start(onlooker->top, path);
 }
 
 // Names that can be had now, and not when the container is gone.
@@ -147,6 +151,10 @@ static enum tide_err attach_and_tell(const struct tide_arguments *arguments,
       !err && onlooker.page ? tide_live_page_control(onlooker.page) : NULL;
   if (!err && arguments->push)
     err = tide_pushing_new(&onlooker.arguments, rules, control, &onlooker.pushing, diag);
+  if (!err && arguments->verb == TIDE_VERB_TOP)
+    err = tide_live_top_new(&onlooker.arguments, TIDE_TOP_ATTACH, &onlooker.top, diag);
+  if (!err && onlooker.top)
+    control = tide_live_top_control(onlooker.top);
   if (err)
     tide_live_page_free(onlooker.page);
   if (!err) {
@@ -156,9 +164,12 @@ static enum tide_err attach_and_tell(const struct tide_arguments *arguments,
     if (err) {
       tide_pushing_free(onlooker.pushing);
       tide_live_page_free(onlooker.page);
+      tide_live_top_free(onlooker.top);
     }
   }
   if (!err) {
+    if (onlooker.top)
+      tide_live_top_finish(onlooker.top, &result.run, result.has_ended);
     say_result(&onlooker.arguments, &result, rules);
     if (onlooker.page)
       tide_live_page_set_metrics(onlooker.page, NULL, NULL);

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/first_screen.h"
 #include "cli/library.h"
+#include "cli/live_top.h"
 #include "cli/opening.h"
 #include "cli/pushing.h"
 #include "cli/showing.h"
@@ -99,6 +100,7 @@ static enum tide_err check_run_arguments(const struct tide_arguments *arguments,
 struct beside {
   struct tide_live_page *page;  // NULL: none
   struct tide_pushing *pushing; // likewise
+  struct tide_live_top *top;    // likewise; then there is nobody else
 };
 
 static void start_beside(void *context, const char *output_path)
@@ -110,13 +112,16 @@ static void start_beside(void *context, const char *output_path)
     tide_live_page_set_metrics(beside->page, tide_pushing_metrics, beside->pushing);
   if (beside->page)
     tide_live_page_start(beside->page, output_path);
+  if (beside->top)
+    tide_live_top_start(beside->top, output_path);
 }
 
 static uint64_t spent_beside_ns(void *context)
 {
   const struct beside *beside = context;
   return (beside->page ? tide_live_page_spent_ns(beside->page) : 0) +
-         (beside->pushing ? tide_pushing_spent_ns(beside->pushing) : 0);
+         (beside->pushing ? tide_pushing_spent_ns(beside->pushing) : 0) +
+         (beside->top ? tide_live_top_spent_ns(beside->top) : 0);
 }
 
 static enum tide_err open_beside(const struct tide_arguments *arguments,
@@ -130,6 +135,8 @@ static enum tide_err open_beside(const struct tide_arguments *arguments,
       !err && ret_beside->page ? tide_live_page_control(ret_beside->page) : NULL;
   if (!err && arguments->push)
     err = tide_pushing_new(arguments, rules, control, &ret_beside->pushing, diag);
+  if (!err && arguments->verb == TIDE_VERB_TOP)
+    err = tide_live_top_new(arguments, TIDE_TOP_RUN, &ret_beside->top, diag);
   if (err) {
     tide_live_page_free(ret_beside->page);
     ret_beside->page = NULL;
@@ -179,24 +186,29 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .complete = tide_first_screen_complete,
       .control = beside.page      ? tide_live_page_control(beside.page)
                  : beside.pushing ? tide_pushing_control(beside.pushing)
+                 : beside.top     ? tide_live_top_control(beside.top)
                                   : NULL,
       .companion = &beside,
       .started = start_beside,
       .spent_ns = spent_beside_ns,
+      .stdio = beside.top ? tide_live_top_stdio(beside.top) : NULL,
   };
   // The thread that keeps the images would get a heap of its own, which grows by a system call for
   // each page. With a page there is another thread that allocates much, so each has its own.
-  if (!beside.page && !beside.pushing)
+  if (!beside.page && !beside.pushing && !beside.top)
     mallopt(M_ARENA_MAX, 1);
   struct tide_run_result result = {0};
   err = tide_run(&options, &result, &diag);
   if (err) {
     tide_pushing_free(beside.pushing);
     tide_live_page_free(beside.page);
+    tide_live_top_free(beside.top);
     tide_rules_free(rules);
     tide_cmd_failed(err, &diag);
     return tide_run_error_status(err);
   }
+  if (beside.top)
+    tide_live_top_finish(beside.top, &result, true);
   say_saved(arguments, &result, rules, said);
   if (beside.page)
     tide_live_page_set_metrics(beside.page, NULL, NULL);
@@ -207,6 +219,8 @@ int tide_cmd_run(const struct tide_arguments *arguments)
   tide_rules_free(rules);
   int status = result.exit_status, term_signal = result.term_signal;
   tide_run_result_done(&result);
+  if (beside.top) // what was asked for is a look, and there was one
+    return 0;
   if (term_signal) {
     tide_run_raise(term_signal);
     status = 128 + term_signal; // only for a signal that ends nothing

@@ -303,10 +303,10 @@ enum tide_err tide_sources_check(const struct tide_arguments *arguments, struct 
 
 struct tide_symbol_sources tide_sources_of(const struct tide_arguments *arguments)
 {
-  // `run` ends when its command does, `info` states facts, and whoever asks `serve` waits for the
-  // answer: none of them waits for a network.
-  bool may_wait = arguments->verb != TIDE_VERB_RUN && arguments->verb != TIDE_VERB_INFO &&
-                  arguments->verb != TIDE_VERB_SERVE;
+  // `run` ends when its command does, `top` shows what is now, `info` states facts, and whoever
+  // asks `serve` waits for the answer: none of them waits for a network.
+  bool may_wait = arguments->verb != TIDE_VERB_RUN && arguments->verb != TIDE_VERB_TOP &&
+                  arguments->verb != TIDE_VERB_INFO && arguments->verb != TIDE_VERB_SERVE;
   return (struct tide_symbol_sources){
       .debug_dirs = arguments->debug_dirs,
       .download = may_wait && !arguments->no_debuginfod,
@@ -361,17 +361,32 @@ static enum tide_blamed blamed_of(const struct tide_arguments *arguments)
   return by_part ? TIDE_BLAMED_LIBRARY : TIDE_BLAMED_OWN;
 }
 
-struct tide_naming *tide_naming_open(const struct tide_arguments *arguments,
-                                     const struct tide_image *image, const struct tide_rules *rules)
+static struct tide_naming *prepare_naming(const struct tide_arguments *arguments,
+                                          const struct tide_rules *rules,
+                                          struct tide_naming *naming)
 {
-  static const struct tide_name_source nobody = {.lookup = know_nothing};
-  struct tide_naming *naming = needs_names(arguments)
-                                   ? tide_naming_new(image, tide_resolver_open(arguments))
-                                   : tide_naming_new_from(image, &nobody);
   tide_naming_set_rules(naming, rules);
   tide_naming_set_blame(naming, blamed_of(arguments));
   bool folds = arguments->verb != TIDE_VERB_EXPORT || arguments->fold;
   if (needs_names(arguments) && folds)
     tide_wrappers_fold(naming);
   return naming;
+}
+
+struct tide_naming *tide_naming_open(const struct tide_arguments *arguments,
+                                     const struct tide_image *image, const struct tide_rules *rules)
+{
+  static const struct tide_name_source nobody = {.lookup = know_nothing};
+  return prepare_naming(arguments, rules,
+                        needs_names(arguments)
+                            ? tide_naming_new(image, tide_resolver_open(arguments))
+                            : tide_naming_new_from(image, &nobody));
+}
+
+struct tide_naming *tide_naming_open_with(const struct tide_arguments *arguments,
+                                          const struct tide_image *image,
+                                          const struct tide_rules *rules,
+                                          struct tide_resolver *resolver)
+{
+  return prepare_naming(arguments, rules, tide_naming_new_with(image, resolver));
 }

@@ -55,6 +55,11 @@ struct tide_resolver *tide_resolver_open(const struct tide_arguments *arguments)
 struct tide_naming *tide_naming_open(const struct tide_arguments *arguments,
                                      const struct tide_image *image,
                                      const struct tide_rules *rules);
+// The same from a resolver that outlives them, for images that come one after another.
+struct tide_naming *tide_naming_open_with(const struct tide_arguments *arguments,
+                                          const struct tide_image *image,
+                                          const struct tide_rules *rules,
+                                          struct tide_resolver *resolver);
 
 // ---- rules ----
 //

@@ -15,11 +15,11 @@ enum {
   READING = VERB(REPORT) | VERB(TREE) | VERB(INFO) | PAGES | VERB(EXPORT) | VERB(SYMBOLIZE),
   TABLES = VERB(REPORT) | VERB(DIFF),
   VIEWING = TABLES | VERB(TREE) | VERB(EXPORT), // through names, with a question and filters
-  WRITING = VERB(RUN) | VERB(ATTACH) | VERB(MERGE) | VERB(FETCH) | VERB(HTML) | VERB(EXPORT) |
-            VERB(SYMBOLIZE),
+  WRITING = VERB(RUN) | VERB(ATTACH) | VERB(TOP) | VERB(MERGE) | VERB(FETCH) | VERB(HTML) |
+            VERB(EXPORT) | VERB(SYMBOLIZE),
   ASKING = READING | VIEWING | VERB(MERGE) | VERB(FETCH) | VERB(EXPLAIN), // perhaps over HTTP
-  SHOWING =
-      VERB(RUN) | VERB(ATTACH) | TABLES | VERB(TREE) | VERB(INFO) | VERB(MAPS) | VERB(EXPLAIN),
+  SHOWING = VERB(TOP) | VERB(RUN) | VERB(ATTACH) | TABLES | VERB(TREE) | VERB(INFO) | VERB(MAPS) |
+            VERB(EXPLAIN),
   ALL = (1u << TIDE_VERBS_N) - 1,
 };
 
@@ -38,6 +38,16 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "is let go nothing is left in it. Blocks from before are not known; their frees\n"
          "are counted as such. Needs the right to trace it, as a debugger does.\n",
          TIDE_OPERAND_NONE},
+    [TIDE_VERB_TOP] =
+        {"top", "PID | FILE | -- COMMAND [ARGUMENT...]",
+         "watch the memory of a program in the terminal while it runs",
+         "A graph of the heap and of RSS, and the places in the code that hold most,\n"
+         "each second; keys sort, filter, show who calls a place, pause, mark and dump\n"
+         "(? lists them). A process that nobody records is attached to as 'tidemark\n"
+         "attach' does, and let go by q; one that is recorded already is looked at. A\n"
+         "command is recorded as 'tidemark run' does; what it would print on the\n"
+         "terminal goes to a file beside the capture. FILE as for report.\n",
+         TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_DETACH] = {"detach", "PID", "let go of a process that tidemark is attached to",
                           "For one whose tidemark was killed; another that still records it ends\n"
                           "its recording.\n",
@@ -156,13 +166,13 @@ const struct tide_option_row tide_option_rows[] = {
      NULL, 0, "leave out the arguments of command lines"},
     {VERB(ATTACH), 0, "for", "TIME", TIDE_OPTION_TEXT, AT(duration), NULL, 0,
      "let it go after TIME: 30s, 5m, 1h"},
-    {VERB(RUN) | VERB(ATTACH), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0,
+    {VERB(RUN) | VERB(ATTACH) | VERB(TOP), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0,
      "no report, only errors"},
-    {VERB(RUN) | VERB(ATTACH), 0, "depth", "N", TIDE_OPTION_NUMBER, AT(depth), NULL, 0,
+    {VERB(RUN) | VERB(ATTACH) | VERB(TOP), 0, "depth", "N", TIDE_OPTION_NUMBER, AT(depth), NULL, 0,
      "keep at most N frames of a stack (default: all)"},
-    {VERB(RUN), 0, "no-follow", NULL, TIDE_OPTION_FLAG, AT(no_follow), NULL, 0,
+    {VERB(RUN) | VERB(TOP), 0, "no-follow", NULL, TIDE_OPTION_FLAG, AT(no_follow), NULL, 0,
      "do not record the processes the command starts"},
-    {VERB(RUN), 0, "how", "WAY", TIDE_OPTION_CHOICE, AT(how), how_words, N(how_words),
+    {VERB(RUN) | VERB(TOP), 0, "how", "WAY", TIDE_OPTION_CHOICE, AT(how), how_words, N(how_words),
      "how it is recorded: auto (default), preload or agent"},
     {VERB(RUN), 0, "wait", NULL, TIDE_OPTION_FLAG, AT(wait), NULL, 0,
      "record processes the command leaves behind, to their end"},
@@ -217,8 +227,8 @@ const struct tide_option_row tide_option_rows[] = {
      "pprof: at most N stacks; the others as [other]"},
     {VERB(EXPORT), 0, "fold", NULL, TIDE_OPTION_FLAG, AT(fold), NULL, 0,
      "fold runtime frames (default: whole stacks)"},
-    {VIEWING, 's', "sort", "WHAT", TIDE_OPTION_CHOICE, AT(sort), tide_sort_words, TIDE_SORTS_N,
-     "rank by peak, live, total, grown, leak, temp or count"},
+    {VIEWING | VERB(TOP), 's', "sort", "WHAT", TIDE_OPTION_CHOICE, AT(sort), tide_sort_words,
+     TIDE_SORTS_N, "rank by peak, live, total, grown, leak, temp or count"},
     {VIEWING, 0, "by", "UNIT", TIDE_OPTION_CHOICE, AT(by), tide_by_words, TIDE_BYS_N,
      "measure in bytes or blocks (auto: what suits)"},
     {VIEWING, 0, "at", "TIME", TIDE_OPTION_TEXT, AT(at), NULL, 0,
@@ -277,7 +287,7 @@ const struct tide_option_row tide_option_rows[] = {
      "only what functions like RE call, seen from them"},
     {VIEWING, 0, "hide", "RE", TIDE_OPTION_TEXT, AT(hide), NULL, 0,
      "leave out frames of functions like RE"},
-    {VIEWING | VERB(EXPLAIN) | VERB(MERGE) | PAGES | VERB(MAPS), 'p', "process", "PID",
+    {VIEWING | VERB(EXPLAIN) | VERB(MERGE) | PAGES | VERB(MAPS) | VERB(TOP), 'p', "process", "PID",
      TIDE_OPTION_TEXT, AT(process), NULL, 0,
      "process by pid or #index (default: command or largest)"},
     {VERB(MERGE), 0, "all", NULL, TIDE_OPTION_FLAG, AT(all), NULL, 0,
@@ -294,21 +304,22 @@ const struct tide_option_row tide_option_rows[] = {
      "show the N largest stacks (1) of each row"},
     {VERB(REPORT) | VERB(TREE), 0, "all-frames", NULL, TIDE_OPTION_FLAG, AT(all_frames), NULL, 0,
      "show stacks whole, with the frames that rules fold"},
-    {VERB(RUN) | VERB(ATTACH) | TABLES | VERB(EXPLAIN) | PAGES, 0, "blame", "WHOM",
+    {VERB(RUN) | VERB(ATTACH) | VERB(TOP) | TABLES | VERB(EXPLAIN) | PAGES, 0, "blame", "WHOM",
      TIDE_OPTION_CHOICE, AT(blame), tide_blamed_words, TIDE_BLAMED_N,
      "rows lead with own code, or with the library below"},
-    {VERB(RUN) | VERB(ATTACH) | VERB(SERVE) | VERB(MAPS) | VERB(EXPLAIN) | VIEWING | PAGES, 0,
-     "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
+    {VERB(RUN) | VERB(ATTACH) | VERB(TOP) | VERB(SERVE) | VERB(MAPS) | VERB(EXPLAIN) | VIEWING |
+         PAGES,
+     0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
      "whose frames are, by the rules in FILE"},
-    {READING | VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(SERVE) | VERB(DOCTOR) | VERB(MAPS) |
-         VERB(EXPLAIN),
+    {READING | VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(TOP) | VERB(SERVE) | VERB(DOCTOR) |
+         VERB(MAPS) | VERB(EXPLAIN),
      0, "debug-dir", "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL, 0,
      "look for debug info in DIR too; may be repeated"},
     {((READING | VIEWING) & ~VERB(INFO)) | VERB(MAPS) | VERB(EXPLAIN), 0, "no-debuginfod", NULL,
      TIDE_OPTION_FLAG, AT(no_debuginfod), NULL, 0,
      "download no debug info, even if DEBUGINFOD_URLS is set"},
-    {VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(SERVE) | VERB(MAPS) | VERB(EXPLAIN) | PAGES |
-         VERB(SYMBOLIZE),
+    {VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(TOP) | VERB(SERVE) | VERB(MAPS) | VERB(EXPLAIN) |
+         PAGES | VERB(SYMBOLIZE),
      0, "no-cache", NULL, TIDE_OPTION_FLAG, AT(no_cache), NULL, 0,
      "neither use nor fill the cache of names"},
     {TABLES | VERB(TREE) | VERB(INFO) | VERB(DOCTOR) | VERB(MAPS) | VERB(EXPLAIN), 0, "json", NULL,

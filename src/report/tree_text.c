@@ -401,10 +401,12 @@ void tide_tree_text_write(const struct tide_screen *screen, const struct tide_tr
   struct text t = {.screen = screen, .w = writing};
   t.question = &writing->view->profile->question;
   collect_rows(&t);
-  write_title(&t);
+  if (!writing->is_table)
+    write_title(&t);
   if (t.n_rows)
     write_table(&t);
-  write_notes(&t);
+  if (!writing->is_table)
+    write_notes(&t);
   done(&t);
 }
 

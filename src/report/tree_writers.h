@@ -15,6 +15,7 @@ struct tide_tree_writing {
   const struct tide_tree *tree;
   struct tide_tree_limits limits;
   bool default_limits;                          // the user gave none
+  bool is_table;                                // of the text the table alone
   const char *callers, *callees;                // patterns the view is seen from; NULL: none
   const char *file;                             // path of the capture; NULL: not known
   const struct tide_suppressions *suppressions; // applied to the view; NULL: none

@@ -384,6 +384,12 @@ void tide_recorded_open(struct tide_space *space, int given_fd, struct tide_resi
   tide_store_view_close(&view);
 }
 
+int tide_recorded_copy(struct tide_space *space)
+{
+  struct tide_recorded recorded = {.space = space};
+  return find_store(space, &recorded) ? copy_store(space, &recorded) : -1;
+}
+
 void tide_recorded_done(struct tide_recorded *recorded)
 {
   free(recorded->allocator);

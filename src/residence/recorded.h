@@ -54,6 +54,9 @@ void tide_recorded_open(struct tide_space *space, int given_fd, struct tide_resi
                         struct tide_recorded *ret_recorded, int *ret_store_fd);
 void tide_recorded_done(struct tide_recorded *recorded);
 
+// A copy of the store, the caller's to close; -1: there is none.
+int tide_recorded_copy(struct tide_space *space);
+
 // Every live block, in any order; gives the number of tables of blocks that could not be read.
 uint64_t tide_recorded_each(struct tide_recorded *recorded, void *context,
                             void (*each)(void *context, const struct tide_recorded_block *block));

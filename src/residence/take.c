@@ -353,3 +353,13 @@ enum tide_err tide_residence_take(uint32_t pid, int store_fd, struct tide_reside
     *ret_store_fd = copy_fd;
   return TIDE_ERR_OK;
 }
+
+enum tide_err tide_residence_store(uint32_t pid, int *ret_store_fd, struct tide_diag *diag)
+{
+  struct tide_space *space = NULL;
+  enum tide_err err = tide_space_take(pid, &space, diag);
+  if (!err)
+    *ret_store_fd = tide_recorded_copy(space);
+  tide_space_close(space);
+  return err;
+}

@@ -12,3 +12,7 @@
 // caller's to close, or -1: nobody records there. Else ret_store_fd may be NULL.
 enum tide_err tide_residence_take(uint32_t pid, int store_fd, struct tide_residence *ret_residence,
                                   int *ret_store_fd, struct tide_diag *diag);
+
+// A copy of the store alone, of a process that somebody records, the caller's to close; -1: nobody
+// does.
+enum tide_err tide_residence_store(uint32_t pid, int *ret_store_fd, struct tide_diag *diag);

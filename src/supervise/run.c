@@ -108,6 +108,7 @@ static enum tide_err spawn(struct run *run, struct tide_diag *diag)
       .environment = environment,
       .bare = bare,
       .mask = &run->follow.old_mask,
+      .stdio = options->stdio,
       .is_traced = run->is_agents,
       .ignore_sigchld = run->follow.sigchld_was_ignored,
   };

@@ -25,6 +25,7 @@ struct tide_run_options {
   bool no_follow;         // record the command itself alone, not the processes it starts
   bool wait;              // record to their end also the processes that the command leaves behind
   uint32_t depth;         // frames kept per stack, 0: all
+  const int *stdio; // the command's input, output and errors, each ours or above 2; NULL: ours
   // Called with one sentence, no newline, about what cannot be recorded and the way out, before the
   // command starts. May be NULL.
   void (*say)(void *say_context, const char *sentence);

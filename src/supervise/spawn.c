@@ -42,6 +42,10 @@ static _Noreturn void child(const struct tide_spawn_options *options, const int 
   close(go[1]); // or our own end would keep the pipe open
   if (read_retrying(go[0], &byte, 1) != 1)
     _exit(GIVEN_UP);
+  // None of the three is below its own number unless it is that one, so none is lost on the way.
+  for (int i = 0; options->stdio && i < 3; i++)
+    if (options->stdio[i] != i && dup2(options->stdio[i], i) < 0)
+      _exit(GIVEN_UP);
   if (options->ignore_sigchld)
     signal(SIGCHLD, SIG_IGN);
   sigprocmask(SIG_SETMASK, options->mask, NULL);

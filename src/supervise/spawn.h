@@ -20,6 +20,7 @@ struct tide_spawn_options {
   char *const *environment; // as for execve
   char *const *bare;        // the same without the recorder
   const sigset_t *mask;     // the signal mask the command shall have
+  const int *stdio;         // three descriptors, for its input, output and errors; NULL: ours
   bool is_traced;           // by another child of ours, at its beginning
   bool ignore_sigchld;      // its SIGCHLD shall be ignored, as ours was
 };
