@@ -11,11 +11,13 @@ counts.
 """
 import argparse
 import contextlib
+import csv
 import gzip
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -73,6 +75,39 @@ __attribute__((noipa)) static void deeper(int n)
   __asm__ volatile("");
 }
 int main(void) { deeper(1500); return 0; }
+"""
+
+
+# Holds 1,000 blocks of 1,000 bytes, of which its profiler misses none.
+GO_SERVICE = """package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	_ "net/http/pprof"
+	"runtime"
+)
+
+var kept [][]byte
+
+//go:noinline
+func hold() { kept = append(kept, make([]byte, 1000)) }
+
+func main() {
+	runtime.MemProfileRate = 1
+	for i := 0; i < 1000; i++ {
+		hold()
+	}
+	runtime.GC()
+	runtime.GC()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(listener.Addr())
+	http.Serve(listener, nil)
+}
 """
 
 
@@ -411,8 +446,37 @@ def fetched(ground):
         expect(totals["live_bytes"] == 5 * 100000, f"{totals}")
 
 
-CASES = (fetched, prometheus_scraped, pyroscope_pushed, pyroscope_limits, parca_pushed,
-         parca_scraped, parca_fleet)
+def fetched_of_go(ground):
+    """A Go program with net/http/pprof: the same bytes as go tool pprof says, by the same name."""
+    if not shutil.which("go"):
+        raise record.Skip("no go here")
+    (ground.scratch / "main.go").write_text(GO_SERVICE)
+    (ground.scratch / "go.mod").write_text("module service\n\ngo 1.19\n")
+    home = {"HOME": str(pathlib.Path.home()), "PPROF_TMPDIR": str(ground.scratch)}
+    env = dict(ground.env, GOFLAGS="-buildvcs=false -p=1", CGO_ENABLED="0", **home)
+    done = ground.run("go", "build", "-o", "service", ".", env=env, timeout=400)
+    expect(done.status == 0, done.stderr)
+    child = subprocess.Popen([ground.scratch / "service"], stdout=subprocess.PIPE, text=True)
+    try:
+        url = child.stdout.readline().strip()
+        expect(ground.run(ground.tidemark, "fetch", url, "-o", "go.tide").status == 0, "fetch")
+        found = ground.run(ground.tidemark, "report", "--sort", "live", "--csv", "go.tide").stdout
+        rows = list(csv.DictReader(found.splitlines()))
+        held = {row["function"]: int(row["live_bytes"]) for row in rows}
+        done = ground.run("go", "tool", "pprof", "-top", "-unit=B", "-sample_index=inuse_space",
+                          f"http://{url}/debug/pprof/heap", env=env, timeout=300)
+        row = re.search(r"^ *(\d+)B .* main\.hold$", done.stdout, re.M)
+        expect(row and int(row[1]) == held.get("main.hold"), f"{done.stdout[:600]} {held}")
+        done = ground.run(ground.tidemark, "diff", "--json", "--sort", "live", url, "--seconds",
+                          "1")
+        expect(done.status == 0, done.stderr)
+    finally:
+        child.kill()
+        child.communicate()
+
+
+CASES = (fetched, fetched_of_go, prometheus_scraped, pyroscope_pushed, pyroscope_limits,
+         parca_pushed, parca_scraped, parca_fleet)
 
 
 def main():
