@@ -35,6 +35,6 @@ uint64_t tide_pushing_spent_ns(const struct tide_pushing *pushing);
 // What /metrics has of it. From any thread.
 void tide_pushing_metrics(void *pushing, struct tide_buf *out);
 
-// The run is over: sends the last profile and what waits, for at most five seconds, and says what
-// was sent and what was not. Frees it.
+// The run is over: sends the last profile and what waits, for five seconds (seven, if a server
+// hangs), and says what was sent and what was not. Frees it.
 void tide_pushing_finish(struct tide_pushing *pushing, const struct tide_run_result *result);
