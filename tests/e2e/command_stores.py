@@ -46,14 +46,16 @@ int main(void)
 class Bare:
     """A program with the library preloaded; its store is in a folder."""
 
-    def __init__(self, ground, program, folder, *arguments):
+    def __init__(self, ground, program, folder, *arguments, before=()):
         env = dict(ground.env, LD_PRELOAD=str(ground.library),
                    TIDEMARK_OPTIONS=f"out={folder}/%n.%p.store")
-        self.child = subprocess.Popen([str(program), *arguments], env=env, cwd=ground.scratch,
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.child = subprocess.Popen([*before, str(program), *arguments], env=env,
+                                      cwd=ground.scratch, stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True)
         self.pid = self.child.pid
         self.store = folder / f"{program.name}.{self.pid}.store"
-        expect(self.child.stdout.readline() == "ready\n", "not ready")
+        self.is_ready = self.child.stdout.readline() == "ready\n"
+        expect(self.is_ready or before, "not ready")
 
     def tell(self, words):
         self.child.stdin.write(words)
@@ -68,8 +70,9 @@ class Bare:
 
 
 @contextlib.contextmanager
-def bare(ground, folder, program=None, *arguments):
-    process = Bare(ground, program or ground.build("holder", HOLDER), folder, *arguments)
+def bare(ground, folder, program=None, *arguments, before=()):
+    program = program or ground.build("holder", HOLDER)
+    process = Bare(ground, program, folder, *arguments, before=before)
     try:
         yield process
     finally:
@@ -181,6 +184,22 @@ def serve_children_of_the_bare(ground):
         wait_for(lambda: service.metrics()["tidemark_processes"] == 2, "the child")
         expect(live(ground, service, f"?process={process.pid}") == (1000, 100000), "the parent")
         process.end()
+
+
+@test
+def serve_another_pid_namespace(ground):
+    """A container beside ours, with which the folder is shared: the pid is nobody's here."""
+    folder = folder_of(ground)
+    before = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]
+    with bare(ground, folder, None, before=before) as process:
+        if not process.is_ready:
+            raise record.Excused("no namespaces here")
+        with serving(ground, folder) as service:
+            expect(live(ground, service, "?process=1") == (1000, 100000), "process 1")
+            process.tell("a")
+            expect(live(ground, service) == (1001, 100100), f"{live(ground, service)}")
+            process.end()
+            unavailable(service, "have ended")
 
 
 def refused(ground, status, *words):
