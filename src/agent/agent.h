@@ -24,7 +24,7 @@ struct tide_agent_seat {
   // the block that another allocator gave it last, which it may hand on as it is.
   const struct tide_agent_frame *rusts;
   uint64_t inner_block; // of place.inner_family
-} __attribute__((aligned(64)));
+} __attribute__((aligned(TIDE_AGENT_SEAT_BYTES)));
 _Static_assert(sizeof(struct tide_agent_seat) == TIDE_AGENT_SEAT_BYTES, "as the tracer has it");
 
 extern struct tide_agent_seat tide_agent_seats[TIDE_AGENT_SEATS];

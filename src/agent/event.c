@@ -56,12 +56,16 @@ TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent
     tide_record_failed();
     return;
   }
+  if (!seat->seat.thread && tide_sample_passes(&seat->seat, size))
+    return;
   struct tide_thread *t = tide_enter(&seat->seat);
   if (TIDE_LIKELY(t) && TIDE_UNLIKELY(is_crowded(hook, p))) {
     lose_block();
     tide_leave(t);
   } else if (TIDE_LIKELY(t))
     tide_record_block(t, (void *)p, size, regs_of(seat, hook, p, f));
+  else
+    tide_sample_block(&seat->seat, (void *)p, size, regs_of(seat, hook, p, f));
 }
 
 static uint64_t resize(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,

@@ -44,6 +44,7 @@ static bool describe_image(struct tide_host_image *ret_image)
       .stack_top = face->stack_top,
       .stack_origin = face->stack_origin,
       .depth = face->depth_limit,
+      .sample_bits = face->sample_bits,
       .blocks_are_apart = face->blocks_are_apart,
       .is_supervised = true,
       .is_agent = true,

@@ -36,10 +36,14 @@ TIDE_HOT uint64_t tag_of(const struct tide_agent_hook *hook)
 TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
                            uint64_t p, uint64_t size, struct tide_regs caller)
 {
+  if (!seat->seat.thread && tide_sample_passes(&seat->seat, size))
+    return;
   struct tide_thread *t = tide_enter(&seat->seat);
   caller.pc |= tag_of(hook);
   if (TIDE_LIKELY(t))
     tide_record_block(t, (void *)p, size, caller);
+  else
+    tide_sample_block(&seat->seat, (void *)p, size, caller);
 }
 
 // Without overflow where the real function succeeds.
@@ -100,9 +104,12 @@ TIDE_COLD static uint64_t alloc_slowly(const struct tide_agent_hook *hook,
     tide_record_failed();                                                                          \
     return 0;                                                                                      \
   }                                                                                                \
+  if (TIDE_UNLIKELY(!seat->seat.thread) && tide_sample_passes(&seat->seat, asked))                 \
+    return p;                                                                                      \
   struct tide_thread *t = tide_enter(&seat->seat);                                                 \
   if (TIDE_UNLIKELY(!t))                                                                           \
-    return p;                                                                                      \
+    return (uint64_t)tide_sample_block(&seat->seat, (void *)p, asked,                              \
+                                       TIDE_CALLER_REGS_TAGGED(tag_of(hook)));                     \
   return (uint64_t)tide_record_at(t, TIDE_CAPTURE_TAGGED(&t->unwind, tag_of(hook)), (void *)p,     \
                                   asked)
 

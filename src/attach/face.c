@@ -185,6 +185,7 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
                                    .store_fd = -1,
                                    .store_bytes = options->store_bytes,
                                    .depth_limit = options->depth_limit,
+                                   .sample_bits = options->sample_bits,
                                    .page_bytes = 4096,
                                    .seats = tide_agent_image_find(a->agent, "tide_agent_seats")};
   describe_process(a->tracer->outside, face);

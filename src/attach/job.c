@@ -108,8 +108,9 @@ static enum tide_err make_plan(struct tide_job *job, struct tide_diag *diag)
   if (!tide_attachment_init(&job->attachment, &job->plan, &job->agent, &job->tracer, job->outside,
                             &job->objects, &why))
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED, "cannot attach to process %u: %s", o->pid, why);
-  if (!tide_face_fill(&job->attachment, &(struct tide_face_options){o->store_bytes, o->depth_limit,
-                                                                    o->door, o->library}))
+  if (!tide_face_fill(&job->attachment,
+                      &(struct tide_face_options){o->store_bytes, o->depth_limit, o->sample_bits,
+                                                  o->door, o->library}))
     return tide_fail(diag, TIDE_ERR_FORMAT, "%s is not an agent of this tidemark", o->agent);
   tide_face_of(&job->agent)->loader_state = tide_at_exec_loader_state(job->outside);
   return TIDE_ERR_OK;

@@ -85,6 +85,7 @@ struct tide_agent_face *tide_face_of(const struct tide_agent_image *agent);
 struct tide_face_options {
   uint64_t store_bytes;
   uint32_t depth_limit; // frames of a stack; 0: all
+  uint32_t sample_bits; // one sample for 2^n bytes; 0: every event
   const char *door;     // where fork children ask for stores; NULL: they do not
   const char *library;  // what programs preload that it becomes; NULL: nothing
 };

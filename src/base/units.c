@@ -86,7 +86,8 @@ static const char *mark_of(struct tide_amount amount, struct tide_style style)
 
 static bool has_bound(struct tide_amount amount)
 {
-  return amount.bound && (amount.exactness == TIDE_WITHIN || amount.exactness == TIDE_AT_MOST);
+  return amount.bound && (amount.exactness == TIDE_WITHIN || amount.exactness == TIDE_AT_MOST ||
+                          amount.exactness == TIDE_ESTIMATED);
 }
 
 typedef void write_size(char *out, uint64_t size, struct tide_style style);
@@ -111,7 +112,7 @@ static bool bound_shows(struct tide_amount amount, struct tide_style style, writ
   write(told, size, style);
   write(least, size > amount.bound ? size - amount.bound : 0, style);
   write(most, size + (amount.bound < room ? amount.bound : room), style);
-  return strcmp(told, least) != 0 || (amount.exactness == TIDE_WITHIN && strcmp(told, most) != 0);
+  return strcmp(told, least) != 0 || (amount.exactness != TIDE_AT_MOST && strcmp(told, most) != 0);
 }
 
 static void word_bound(char *out, size_t n, struct tide_amount amount, struct tide_style style,
@@ -136,7 +137,8 @@ static const char *word_amount(char out[TIDE_UNITS_MAX], struct tide_amount amou
   write(number, size_of(amount.value), style);
   int n = snprintf(out, TIDE_UNITS_MAX, "%s%s%s", mark_of(amount, style),
                    amount.value < 0 ? "-" : "", number);
-  if (has_bound(amount) && !style.bounds_beside && bound_shows(amount, style, write)) {
+  bool is_told_here = !style.bounds_beside || amount.exactness == TIDE_ESTIMATED;
+  if (has_bound(amount) && is_told_here && bound_shows(amount, style, write)) {
     word_bound(bound, sizeof bound, amount, style, write);
     snprintf(out + n, TIDE_UNITS_MAX - (size_t)n,
              amount.exactness == TIDE_AT_MOST ? " (%s)" : " %s", bound);
@@ -160,7 +162,8 @@ const char *tide_units_bound(char out[TIDE_UNITS_MAX], struct tide_amount bytes,
                              struct tide_style style)
 {
   out[0] = 0;
-  if (has_bound(bytes) && (!style.bounds_beside || bound_shows(bytes, style, bytes_size)))
+  if (has_bound(bytes) && bytes.exactness != TIDE_ESTIMATED && // that has it with the number
+      (!style.bounds_beside || bound_shows(bytes, style, bytes_size)))
     word_bound(out, TIDE_UNITS_MAX, bytes, style, bytes_size);
   return out;
 }

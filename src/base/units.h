@@ -18,7 +18,7 @@ enum tide_exactness {
   TIDE_WITHIN,    // off by the bound at most, up or down; bound 0: nobody knows by how much
   TIDE_AT_MOST,   // not more than that; less by the bound at most (0: nobody knows)
   TIDE_AT_LEAST,  // not less than that
-  TIDE_ESTIMATED, // from samples
+  TIDE_ESTIMATED, // from samples; the bound is the standard error (0: nobody knows it)
   TIDE_UNKNOWN,
 };
 

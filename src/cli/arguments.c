@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "supervise/run.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -285,6 +286,20 @@ static void add_word(char **paths, char between, const char *path)
   *paths = longer;
 }
 
+static enum tide_err set_every(const struct parser *p, const struct tide_option_row *row,
+                               const char *value, uint64_t *ret_bytes)
+{
+  char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
+  const uint64_t from = 1u << TIDE_SAMPLE_MIN_BITS, to = 1u << TIDE_SAMPLE_MAX_BITS;
+  enum tide_err err = set_size(p, row, value, ret_bytes);
+  if (err || (*ret_bytes >= from && *ret_bytes <= to))
+    return err;
+  const struct tide_style style = {.units = TIDE_UNITS_IEC};
+  return tide_fail(p->diag, TIDE_ERR_USAGE, "--%s takes %s to %s, not \"%s\"", row->name,
+                   tide_units_bytes(least, tide_exact((int64_t)from), style),
+                   tide_units_bytes(most, tide_exact((int64_t)to), style), value);
+}
+
 static enum tide_err set_option(const struct parser *p, const struct tide_option_row *row,
                                 const char *value)
 {
@@ -294,6 +309,7 @@ static enum tide_err set_option(const struct parser *p, const struct tide_option
   case TIDE_OPTION_FLAG: *(bool *)field = true; return TIDE_ERR_OK;
   case TIDE_OPTION_COUNT:
   case TIDE_OPTION_NUMBER: return set_number(p, row, value, field);
+  case TIDE_OPTION_EVERY: return set_every(p, row, value, field);
   case TIDE_OPTION_SIZE: return set_size(p, row, value, field);
   case TIDE_OPTION_CHOICE: return set_choice(p, row, value, field);
   case TIDE_OPTION_PATHS: add_word(field, ':', value); return TIDE_ERR_OK;
@@ -328,6 +344,8 @@ static enum tide_err parse_long(struct parser *p, const char *word)
   enum tide_err err = TIDE_ERR_OK;
   if (!value && row->kind == TIDE_OPTION_COUNT)
     value = "1";
+  else if (!value && row->kind == TIDE_OPTION_EVERY)
+    value = "512KiB";
   else if (!value && row->kind != TIDE_OPTION_FLAG)
     err = next_value(p, row, &value);
   return err ? err : set_option(p, row, value);

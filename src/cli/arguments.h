@@ -58,9 +58,10 @@ struct tide_arguments {
   const char *function, *file, *module, *ignore, *focus, *hide; // regular expressions
   const char *callers, *callees;                                // likewise
   const char *min_share;                                        // as it was typed
-  uint64_t depth;                                               // 0: no limit
-  uint64_t top;                                                 // 0: not given
-  uint64_t stacks;                                              // per place; 0: none
+  uint64_t sample; // one sample for so many bytes; 0: every event
+  uint64_t depth;  // 0: no limit
+  uint64_t top;    // 0: not given
+  uint64_t stacks; // per place; 0: none
   uint64_t min_bytes;
   bool sources;
   uint64_t max_bytes, max_stacks; // of what is written; 0: not given
@@ -104,6 +105,7 @@ enum tide_option_kind {
   TIDE_OPTION_NUMBER, // uint64_t, at least 1
   TIDE_OPTION_COUNT,  // the same, its value optional: --name is 1, --name=N is N
   TIDE_OPTION_SIZE,   // uint64_t, in bytes
+  TIDE_OPTION_EVERY,  // the same, its value optional: --name is the usual one
   TIDE_OPTION_CHOICE, // int, index in words
 };
 
@@ -118,6 +120,12 @@ struct tide_option_row {
   size_t n_words;
   const char *help;
 };
+
+// May it be given without its value?
+static inline bool tide_option_is_optional(const struct tide_option_row *row)
+{
+  return row->kind == TIDE_OPTION_COUNT || row->kind == TIDE_OPTION_EVERY;
+}
 
 extern const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N];
 extern const struct tide_option_row tide_option_rows[];
@@ -138,3 +146,7 @@ const char *tide_verb_name(enum tide_verb verb);
 // All verbs, or one verb with its options.
 void tide_help_overview(struct tide_sink *sink);
 void tide_help_verb(struct tide_sink *sink, enum tide_verb verb);
+
+// How often is sampled, as the recorder has it: one for 2^n bytes, of which it is told if it is not
+// what was asked for; 0: every event is recorded.
+uint32_t tide_sampling_asked(const struct tide_arguments *arguments);

@@ -212,6 +212,7 @@ int tide_cmd_attach(const struct tide_arguments *arguments)
       .force = arguments->force,
       .redact_args = arguments->redact_args,
       .depth = (uint32_t)arguments->depth,
+      .sample_bits = tide_sampling_asked(arguments),
       .attached = begin_looking,
       .complete = complete,
   };

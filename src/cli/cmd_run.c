@@ -180,6 +180,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .no_follow = arguments->no_follow,
       .wait = arguments->wait,
       .depth = (uint32_t)arguments->depth,
+      .sample_bits = tide_sampling_asked(arguments),
       .say = say_to_user,
       .say_context = &said,
       .waiting = arguments->quiet ? NULL : say_waiting,

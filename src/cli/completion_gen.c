@@ -17,7 +17,7 @@ static bool is_offered(const struct tide_option_row *row, int verb)
 
 static bool takes_word(const struct tide_option_row *row)
 {
-  return row->value && row->kind != TIDE_OPTION_COUNT;
+  return row->value && !tide_option_is_optional(row);
 }
 
 static bool is_file(const struct tide_option_row *row)
@@ -63,7 +63,7 @@ static void write_table(struct tide_sink *sink)
         continue;
       tide_sink_printf(sink, "option\t%s\t%c\t%s\t%s\t%s\t", tide_verb_rows[verb].name,
                        row->letter ? row->letter : '-', row->name, row->value ? row->value : "-",
-                       row->kind == TIDE_OPTION_COUNT ? "optional" : "plain");
+                       tide_option_is_optional(row) ? "optional" : "plain");
       write_words(sink, row);
       tide_sink_text(sink, "\n");
     }
@@ -267,7 +267,7 @@ static const char zsh_foot[] = "  esac\n"
 static void zsh_write_option(struct tide_sink *sink, const struct tide_option_row *row)
 {
   const char *letter_tail = row->value ? "+" : "", *name_tail = row->value ? "=" : "";
-  if (row->kind == TIDE_OPTION_COUNT)
+  if (tide_option_is_optional(row))
     name_tail = "=-"; // the value in the same word or none
   if (row->letter)
     tide_sink_printf(sink, "      '(-%c --%s)'{-%c%s,--%s%s}'[", row->letter, row->name,
@@ -277,7 +277,7 @@ static void zsh_write_option(struct tide_sink *sink, const struct tide_option_ro
   write_text(sink, row->help, "[]\\");
   tide_sink_text(sink, "]");
   if (row->value) {
-    tide_sink_printf(sink, "%s%s:", row->kind == TIDE_OPTION_COUNT ? "::" : ":", row->value);
+    tide_sink_printf(sink, "%s%s:", tide_option_is_optional(row) ? "::" : ":", row->value);
     if (row->n_words) {
       tide_sink_text(sink, "(");
       write_words(sink, row);

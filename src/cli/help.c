@@ -30,7 +30,7 @@ void tide_help_overview(struct tide_sink *sink)
 
 static void write_option(struct tide_sink *sink, const struct tide_option_row *row)
 {
-  bool optional = row->kind == TIDE_OPTION_COUNT;
+  bool optional = tide_option_is_optional(row);
   TIDE_CLEANUP_FREE char *left =
       tide_sprintf("  %c%c%s --%s%s%s%s", row->letter ? '-' : ' ', row->letter ? row->letter : ' ',
                    row->letter ? "," : " ", row->name,

@@ -170,6 +170,8 @@ const struct tide_option_row tide_option_rows[] = {
      "no report, only errors"},
     {VERB(RUN) | VERB(ATTACH) | VERB(TOP), 0, "depth", "N", TIDE_OPTION_NUMBER, AT(depth), NULL, 0,
      "keep at most N frames of a stack (default: all)"},
+    {VERB(RUN) | VERB(ATTACH), 0, "sample", "SIZE", TIDE_OPTION_EVERY, AT(sample), NULL, 0,
+     "estimate from samples, one for SIZE bytes (512 KiB)"},
     {VERB(RUN) | VERB(TOP), 0, "no-follow", NULL, TIDE_OPTION_FLAG, AT(no_follow), NULL, 0,
      "do not record the processes the command starts"},
     {VERB(RUN) | VERB(TOP), 0, "how", "WAY", TIDE_OPTION_CHOICE, AT(how), how_words, N(how_words),

@@ -201,6 +201,7 @@ static void set_sampling(struct tide_merging *m)
       image->sampled_every_bytes = TIDE_SAMPLED_SOMEHOW;
   }
   image->has_samples = image->sampled_every_bytes > TIDE_SAMPLED_SOMEHOW;
+  image->has_spreads &= image->has_samples;
 }
 
 // What all inputs have in common, or nothing.

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-_Static_assert((TIDE_COLUMNS_MOST - 1) * 8 <= UINT8_MAX, "a place in a row has 8 bits");
+_Static_assert((TIDE_COLUMNS_MOST - 1) * 8 <= UINT16_MAX, "a place in a row has 16 bits");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a number's low bytes come first");
 
 struct tide_columns *tide_columns_new(unsigned n_columns)
@@ -62,12 +62,13 @@ static void close_block(struct tide_columns *columns, size_t n_rows)
   find_ranges(columns, n_rows, least, most);
   for (unsigned c = 0; c < n; c++)
     row_bytes += bytes_for(most[c] - least[c]);
-  uint64_t *smallest = tide_alloc(n * (sizeof *smallest + 2) + n_rows * row_bytes + 8);
-  uint8_t *place = (uint8_t *)(smallest + n), *n_bytes = place + n, *rows = n_bytes + n, *to = rows;
+  uint64_t *smallest = tide_alloc(n * (sizeof *smallest + 3) + n_rows * row_bytes + 8);
+  uint16_t *place = (uint16_t *)(smallest + n);
+  uint8_t *n_bytes = (uint8_t *)(place + n), *rows = n_bytes + n, *to = rows;
   size_t at = 0;
   for (unsigned c = 0; c < n; c++) {
     smallest[c] = least[c];
-    place[c] = (uint8_t)at;
+    place[c] = (uint16_t)at;
     n_bytes[c] = bytes_for(most[c] - least[c]);
     at += n_bytes[c];
   }

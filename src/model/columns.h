@@ -16,11 +16,12 @@
 #include <string.h>
 
 #define TIDE_COLUMNS_BLOCK_ROWS 256u
-#define TIDE_COLUMNS_MOST 32u
+#define TIDE_COLUMNS_MOST 48u
 
 struct tide_columns_block {
   const uint64_t *smallest;
-  const uint8_t *place, *n_bytes;
+  const uint16_t *place;
+  const uint8_t *n_bytes;
   const uint8_t *rows;
   size_t row_bytes;
 };

@@ -9,6 +9,7 @@
 #include "model/pack.h"
 #include "model/rows.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -282,6 +283,22 @@ static struct tide_amount with_losses(enum tide_figure figure, int64_t value)
   return (struct tide_amount){value, only_grows ? TIDE_AT_LEAST : TIDE_WITHIN, 0};
 }
 
+// Of a block of s bytes that is one of T in the mean, the variance is s (T - s/2 + ...): it is less
+// than T for each byte.
+static uint64_t error_at_most(const struct tide_image *image, int64_t bytes)
+{
+  double size = fabs((double)bytes), every = (double)image->sampled_every_bytes;
+  return image->has_spreads ? (uint64_t)fmin(ceil(sqrt(size * every)), 0x1p62) : 0;
+}
+
+struct tide_amount tide_with_error(struct tide_amount amount, const struct tide_image *image,
+                                   uint64_t error)
+{
+  if (amount.exactness == TIDE_ESTIMATED && image->has_spreads)
+    amount.bound = error;
+  return amount;
+}
+
 struct tide_amount tide_image_bytes(const struct tide_image *image, enum tide_figure figure,
                                     int64_t bytes)
 {
@@ -289,7 +306,7 @@ struct tide_amount tide_image_bytes(const struct tide_image *image, enum tide_fi
   if (is_lacking(image, figure))
     return (struct tide_amount){bytes, TIDE_UNKNOWN, 0};
   if (image->sampled_every_bytes && is_counted)
-    return (struct tide_amount){bytes, TIDE_ESTIMATED, 0};
+    return (struct tide_amount){bytes, TIDE_ESTIMATED, error_at_most(image, bytes)};
   if (image->loss.n_lost_busy && is_counted)
     return with_losses(figure, bytes);
   if (figure == TIDE_FIGURE_TIMES) // as late as the clock was looked at, which has no bound
@@ -311,9 +328,16 @@ struct tide_amount tide_image_blocks(const struct tide_image *image, enum tide_f
   return amount;
 }
 
+// The sum over its rows, where those are at hand.
 struct tide_amount tide_image_peak(const struct tide_image *image)
 {
-  return tide_image_bytes(image, TIDE_FIGURE_PEAK, image->peak_bytes);
+  uint64_t spread = 0;
+  struct tide_amount peak = tide_image_bytes(image, TIDE_FIGURE_PEAK, image->peak_bytes);
+  if (!image->has_spreads || !image->sites)
+    return peak;
+  for (size_t i = 0; i < image->n_sites; i++)
+    spread += image->sites[i].peak_bytes_spread;
+  return tide_with_error(peak, image, tide_error_of_bytes(spread));
 }
 
 struct tide_amount tide_image_rss_at_peak(const struct tide_image *image)

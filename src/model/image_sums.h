@@ -35,12 +35,19 @@ bool tide_number_is_kept(const struct tide_number *number, const struct tide_ima
 // that it was sampled, that threads raced for its peak or processes were added up, that events were
 // lost, that another tool's file lacks the number.
 
-// Of all of the image, in bytes where there is a bound. A row of it is not off by more.
+// Of all of the image, in bytes where there is a bound. A row of it is not off by more. Of what was
+// sampled by tidemark the bound is a standard error: here one that is not exceeded whatever the
+// sizes of the blocks; see tide_with_error().
 struct tide_amount tide_image_bytes(const struct tide_image *image, enum tide_figure figure,
                                     int64_t bytes);
 // The same in blocks: bounds are in bytes, so none is known.
 struct tide_amount tide_image_blocks(const struct tide_image *image, enum tide_figure figure,
                                      int64_t blocks);
+
+// With the standard error that is known of it (tide_error_of_bytes(), tide_error_of_blocks()), if
+// it is estimated.
+struct tide_amount tide_with_error(struct tide_amount amount, const struct tide_image *image,
+                                   uint64_t error);
 
 // The peak as it is told.
 struct tide_amount tide_image_peak(const struct tide_image *image);

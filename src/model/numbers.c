@@ -3,6 +3,9 @@
 // What can be done with the numbers of a stack without knowing which there are.
 #include "model/numbers.h"
 
+#include "store/weight.h"
+
+#include <math.h>
 #include <string.h>
 
 #define AT(field) offsetof(struct tide_numbers, field)
@@ -27,7 +30,19 @@ uint64_t tide_number_get(const struct tide_numbers *numbers, const struct tide_n
 {
   uint64_t value;
   memcpy(&value, (const char *)numbers + number->at, sizeof value);
-  return value;
+  if (number->unit == TIDE_NUMBER_BLOCKS_SPREAD)
+    return tide_error_of_blocks(value);
+  return number->unit == TIDE_NUMBER_BYTES_SPREAD ? tide_error_of_bytes(value) : value;
+}
+
+uint64_t tide_error_of_blocks(uint64_t spread)
+{
+  return (uint64_t)ceil(sqrt((double)spread / TIDE_SPREAD_BLOCKS_ONE));
+}
+
+uint64_t tide_error_of_bytes(uint64_t spread)
+{
+  return (uint64_t)ceil(sqrt((double)spread) * TIDE_SPREAD_BYTES);
 }
 
 #define ADD_DONE(field) sum->field += more->field;

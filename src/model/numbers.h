@@ -68,7 +68,13 @@ struct tide_numbers {
 #include "model/numbers.def"
 };
 
-enum tide_number_unit { TIDE_NUMBER_BLOCKS, TIDE_NUMBER_BYTES, TIDE_NUMBER_NS };
+enum tide_number_unit {
+  TIDE_NUMBER_BLOCKS,
+  TIDE_NUMBER_BYTES,
+  TIDE_NUMBER_NS,
+  TIDE_NUMBER_BLOCKS_SPREAD, // a variance, as a store has it (store/weight.h)
+  TIDE_NUMBER_BYTES_SPREAD,
+};
 
 enum tide_number_rule {
   TIDE_NUMBER_DONE,
@@ -99,7 +105,12 @@ static inline bool tide_number_adds_up(const struct tide_number *number)
 }
 // Its key where it is told of everything at once: in totals, and in tables.
 const char *tide_number_name(const struct tide_number *number);
+// As it is told: of a variance, the standard error.
 uint64_t tide_number_get(const struct tide_numbers *numbers, const struct tide_number *number);
+
+// The standard error that a variance of blocks or of bytes means, rounded up.
+uint64_t tide_error_of_blocks(uint64_t spread);
+uint64_t tide_error_of_bytes(uint64_t spread);
 
 // Each number by its rule. What is live follows from the others.
 void tide_counters_add(struct tide_counters *sum, const struct tide_counters *more);

@@ -245,7 +245,7 @@ static uint64_t above_ceiling(const struct tide_rss *rss, const struct tide_imag
 
 static uint64_t untouched_bytes(const struct tide_rss *rss, const struct tide_image *image)
 {
-  if (rss->max_swapped_bytes)
+  if (rss->max_swapped_bytes || image->sampled_every_bytes) // of an estimate, nothing is at least
     return 0;
   uint64_t above = above_ceiling(rss, image);
   uint64_t seen = tide_untouched_bytes(&rss->untouched, image->peak_bytes);

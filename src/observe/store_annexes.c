@@ -145,6 +145,8 @@ bool tide_resizes_read(struct tide_store_view *view, const struct tide_cell *cel
 {
   const struct tide_ends *ends = tide_streak_annex(cell->sizes) ? ends_at(view, cell) : NULL;
   const struct tide_past *past = ends ? past_at(view, ends) : NULL;
+  if (past && view->header.sample_bits)
+    return false;
   if (past)
     *ret = *past;
   return past;
@@ -208,6 +210,16 @@ static void add_ended(struct tide_store_view *view, uint32_t id, struct tide_who
   w->carry.life[0] += (uint32_t)(lives >> 32);
 }
 
+// Where the ends and the past of other stores have temporaries and resizes.
+static void take_spreads(struct tide_whole_cell *w)
+{
+  w->spreads = w->past.spreads;
+  w->past.spreads = (struct tide_spreads){0};
+  w->peak_blocks_spread = w->ends.peak_blocks_spread;
+  w->peak_bytes_spread = w->ends.peak_bytes_spread;
+  w->ends.n_temp = w->ends.b_temp = 0;
+}
+
 void tide_whole_cell_read(struct tide_store_view *view, const struct tide_cell_block *block,
                           uint32_t i, bool with_carries, struct tide_whole_cell *ret)
 {
@@ -215,6 +227,8 @@ void tide_whole_cell_read(struct tide_store_view *view, const struct tide_cell_b
   ret->ends = (struct tide_ends){0};
   ret->past = (struct tide_past){0};
   ret->touches = (struct tide_touches){0};
+  ret->spreads = (struct tide_spreads){0};
+  ret->peak_blocks_spread = ret->peak_bytes_spread = 0;
   ret->has_hist = false;
   if (ret->cell.stamp.interval & TIDE_SINGLE) {
     unfold(ret);
@@ -231,5 +245,7 @@ void tide_whole_cell_read(struct tide_store_view *view, const struct tide_cell_b
       ret->touches = *touches;
     read_hist(view, with_carries, ret);
   }
+  if (view->header.sample_bits)
+    take_spreads(ret);
   add_ended(view, block->first + i, ret);
 }

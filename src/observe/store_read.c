@@ -186,9 +186,11 @@ struct tide_share tide_reading_share(const struct tide_reading *r,
 {
   const struct tide_cell *cell = &whole->cell;
   if (!r->peak_is_now && (int32_t)(cell->stamp.epoch - r->view->header.stamp.epoch) >= 0)
-    return (struct tide_share){whole->ends.peak_bytes, whole->ends.peak_blocks};
+    return (struct tide_share){whole->ends.peak_bytes, whole->ends.peak_blocks,
+                               whole->peak_bytes_spread, whole->peak_blocks_spread};
   return (struct tide_share){difference(cell->b_alloc, cell->b_free),
-                             difference(cell->n_alloc, cell->n_free)};
+                             difference(cell->n_alloc, cell->n_free), whole->spreads.live_bytes,
+                             whole->spreads.live_blocks};
 }
 
 static uint32_t thread_of(const struct tide_reading *r, const struct tide_owner *owner)
@@ -224,6 +226,13 @@ void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cel
       .life_ns = tide_clock_span_ns(r->clock, ends->life_sum),
       .first_ns = coarse_ns(r, owner->t_first),
       .last_ns = coarse_ns(r, cell->t_last),
+      .n_samples = whole->spreads.n_samples,
+      .alloc_blocks_spread = whole->spreads.alloc_blocks,
+      .alloc_bytes_spread = whole->spreads.alloc_bytes,
+      .live_blocks_spread = whole->spreads.live_blocks,
+      .live_bytes_spread = whole->spreads.live_bytes,
+      .peak_blocks_spread = share.blocks_spread,
+      .peak_bytes_spread = share.bytes_spread,
   };
   take_hists(r, whole, ret_site);
 }
@@ -506,8 +515,14 @@ static void read_facts(struct tide_reading *r)
   image->max_live_threads = h->max_live_threads;
   image->depth_limit = h->depth_limit;
 #define TIDE_NUMBER_SINCE(flag, ...) image->flag = true;
-#define TIDE_NUMBER_WHERE(flag, ...) // every event is counted
+#define TIDE_NUMBER_WHERE(flag, ...) image->flag = h->sample_bits;
 #include "model/numbers.def"
+  if (h->sample_bits) {
+    image->sampled_every_bytes = 1ull << (h->sample_bits % 64);
+    image->has_samples = image->has_spreads = image->sampled_every_bytes > TIDE_SAMPLED_SOMEHOW;
+    image->has_touches = false;
+    image->lacks |= TIDE_LACK_TEMP | TIDE_LACK_RESIZES | TIDE_LACK_THREADS;
+  }
 
   _Static_assert(TIDE_SIZE_BUCKETS == TIDE_SIZE_BUCKETS_N, "sizes are copied class by class");
   _Static_assert(TIDE_LIFE_BUCKETS <= TIDE_LIFE_BUCKETS_N, "lifetimes find a class");

@@ -36,6 +36,7 @@ void tide_reading_end(struct tide_reading *r);
 // A cell's share of the peak.
 struct tide_share {
   int64_t bytes, blocks;
+  uint64_t bytes_spread, blocks_spread;
 };
 struct tide_share tide_reading_share(const struct tide_reading *r,
                                      const struct tide_whole_cell *whole);
@@ -45,6 +46,8 @@ static inline void tide_reading_share_is_live(struct tide_site *site)
 {
   site->peak_bytes = (int64_t)(site->b_alloc - site->b_free);
   site->peak_blocks = (int64_t)(site->n_alloc - site->n_free);
+  site->peak_bytes_spread = site->live_bytes_spread;
+  site->peak_blocks_spread = site->live_blocks_spread;
 }
 
 // The row of a cell, with its buckets among the image's counts; without the ages of live blocks.

@@ -181,6 +181,9 @@ struct tide_whole_cell {
   struct tide_ends ends;
   struct tide_past past;
   struct tide_touches touches;
+  // Of a store of samples, whose ends and past say nothing else in their place.
+  struct tide_spreads spreads;
+  uint64_t peak_blocks_spread, peak_bytes_spread;
   bool has_hist;
   struct tide_hist hist, carry; // if it has
 };

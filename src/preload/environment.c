@@ -5,6 +5,7 @@
 
 #include "rt/sys.h"
 #include "rt/text.h"
+#include "store/weight.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -50,6 +51,18 @@ static bool is_key(const char *at, size_t n, const char *key)
   return tide_text_len(key) == n && tide_text_starts(at, key);
 }
 
+// Bytes, kilobytes ("512K", "512KiB"), megabytes or "on".
+static uint32_t sample_bits_of(const char *value)
+{
+  bool ok;
+  uint64_t bytes = tide_text_number(value, &ok);
+  while (*value >= '0' && *value <= '9')
+    value++;
+  if (!ok)
+    return tide_text_starts(value, "on") ? TIDE_SAMPLE_USUAL_BITS : 0;
+  return tide_weight_bits(bytes << (*value == 'K' ? 10 : *value == 'M' ? 20 : 0));
+}
+
 static void take_option(struct tide_options *o, const char *key, size_t key_n, const char *value,
                         size_t value_n)
 {
@@ -60,6 +73,10 @@ static void take_option(struct tide_options *o, const char *key, size_t key_n, c
     copy_text(o->output, sizeof o->output, value, value_n);
   else if (is_key(key, key_n, "depth"))
     o->depth = (uint32_t)tide_text_number(value, &ok);
+  else if (is_key(key, key_n, "sample"))
+    o->sample_bits = sample_bits_of(value);
+  else if (is_key(key, key_n, "seed"))
+    o->sample_seed = tide_text_number(value, &ok);
   else if (is_key(key, key_n, "filters"))
     o->filters = (uint32_t)tide_text_number(value, &ok);
   else if (is_key(key, key_n, "follow"))

@@ -54,16 +54,21 @@ bool tide_real_pool_holds(const void *p);
   ({                                                                                               \
     struct tide_thread *thread_ = tide_enter(&tide_self);                                          \
     TIDE_LIKELY(thread_)                                                                           \
-    ? tide_record_at(thread_, TIDE_CAPTURE_CALLER(&thread_->unwind), (p), (size)) : (p);           \
+    ? tide_record_at(thread_, TIDE_CAPTURE_CALLER(&thread_->unwind), (p), (size))                  \
+    : tide_sample_block(&tide_self, (p), (size), TIDE_CALLER_REGS());                              \
   })
+
+// Is an allocation of so many bytes known to be no sample? To be asked once for each.
+#define TIDE_PASSES(size)                                                                          \
+  (TIDE_UNLIKELY(!tide_self.thread) && tide_sample_passes(&tide_self, (size)))
 
 // What an allocation returned.
 #define TIDE_RECORD(p, size)                                                                       \
   do {                                                                                             \
-    if (TIDE_LIKELY(p))                                                                            \
-      (void)TIDE_RECORDED(p, size);                                                                \
-    else                                                                                           \
+    if (TIDE_UNLIKELY(!p))                                                                         \
       tide_record_failed();                                                                        \
+    else if (!TIDE_PASSES(size))                                                                   \
+      (void)TIDE_RECORDED(p, size);                                                                \
   } while (0)
 
 // In place of a function that there is not.
@@ -76,16 +81,11 @@ static inline void *tide_plain_alloc(size_t alignment, size_t n)
 // free see to that themselves.
 #define TIDE_CALL_REAL(call)                                                                       \
   ({                                                                                               \
-    struct tide_thread *held_ = TIDE_UNLIKELY(tide_real.chained) ? tide_hold(&tide_self) : NULL;   \
+    bool holds_ = TIDE_UNLIKELY(tide_real.chained);                                                \
+    struct tide_held held_ = holds_ ? tide_hold(&tide_self) : (struct tide_held){0};               \
     __typeof__(call) ret_ = (call);                                                                \
-    if (TIDE_UNLIKELY(held_))                                                                      \
-      tide_unhold(held_);                                                                          \
+    if (TIDE_UNLIKELY(holds_))                                                                     \
+      tide_unhold(&tide_self, held_);                                                              \
     ret_;                                                                                          \
   })
-#define TIDE_CALL_REAL_VOID(call)                                                                  \
-  do {                                                                                             \
-    struct tide_thread *held_ = TIDE_UNLIKELY(tide_real.chained) ? tide_hold(&tide_self) : NULL;   \
-    call;                                                                                          \
-    if (TIDE_UNLIKELY(held_))                                                                      \
-      tide_unhold(held_);                                                                          \
-  } while (0)
+#define TIDE_CALL_REAL_VOID(call) TIDE_CALL_REAL(((call), 0))

@@ -12,13 +12,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *malloc(size_t n)
+#ifdef __OPTIMIZE__
+#define JUMPED_TO __attribute__((noinline)) static
+#else // it would be called, and malloc() in between
+#define JUMPED_TO TIDE_HOT
+#endif
+
+JUMPED_TO void *malloc_recorded(size_t n)
 {
   void *p = tide_real.malloc(n);
   if (TIDE_LIKELY(p))
     return TIDE_RECORDED(p, n);
   tide_record_failed();
   return p;
+}
+
+// Both ways are jumps: whoever called malloc is the caller of what it leads to, and what is no
+// sample has to save no registers.
+void *malloc(size_t n)
+{
+  return TIDE_PASSES(n) ? tide_real.malloc(n) : malloc_recorded(n);
 }
 
 void *calloc(size_t n, size_t each)

@@ -82,19 +82,17 @@ struct tide_real tide_real = {
 // What malloc and free lead to where another allocator is next: that one's, with the gate held.
 static void *held_malloc(size_t n)
 {
-  struct tide_thread *held = tide_hold(&tide_self);
+  struct tide_held held = tide_hold(&tide_self);
   void *p = tide_real.next_malloc(n);
-  if (held)
-    tide_unhold(held);
+  tide_unhold(&tide_self, held);
   return p;
 }
 
 static void held_free(void *p)
 {
-  struct tide_thread *held = tide_hold(&tide_self);
+  struct tide_held held = tide_hold(&tide_self);
   tide_real.next_free(p);
-  if (held)
-    tide_unhold(held);
+  tide_unhold(&tide_self, held);
 }
 
 static const struct link_map *library_of(const void *function)

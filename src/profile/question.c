@@ -357,6 +357,27 @@ struct tide_amount tide_question_amount(const struct tide_image *image,
   return amount;
 }
 
+// Of a whole recording and of its peak; of other moments an error is known that it is not above.
+struct tide_amount tide_question_estimate(const struct tide_image *image,
+                                          const struct tide_question *question, int64_t value,
+                                          const struct tide_numbers *numbers)
+{
+  struct tide_amount amount = tide_question_amount(image, question, value);
+  bool in_bytes = question->unit == TIDE_UNIT_BYTES;
+  const uint64_t spreads[][2] = {
+      [TIDE_FIGURE_ALLOCATED] = {numbers->alloc_blocks_spread, numbers->alloc_bytes_spread},
+      [TIDE_FIGURE_LIVE] = {numbers->live_blocks_spread, numbers->live_bytes_spread},
+      [TIDE_FIGURE_PEAK] = {numbers->peak_blocks_spread, numbers->peak_bytes_spread},
+  };
+  enum tide_figure figure = figure_of(question);
+  bool is_part = question->window.from.given || question->window.to.given;
+  if (is_part || figure >= sizeof spreads / sizeof *spreads)
+    return amount;
+  uint64_t spread = spreads[figure][in_bytes];
+  return tide_with_error(amount, image,
+                         in_bytes ? tide_error_of_bytes(spread) : tide_error_of_blocks(spread));
+}
+
 // From the start on everything is new. Between two snapshots the late frees tell; at the peak
 // nobody looked.
 bool tide_question_is_bound(const struct tide_image *image, const struct tide_question *question)

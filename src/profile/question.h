@@ -101,6 +101,10 @@ bool tide_question_is_bound(const struct tide_image *image, const struct tide_qu
 // A number that answers a question, or is a part of an answer, with how exact it is.
 struct tide_amount tide_question_amount(const struct tide_image *image,
                                         const struct tide_question *question, int64_t value);
+// The same of what these numbers are of: if it is estimated, with its standard error.
+struct tide_amount tide_question_estimate(const struct tide_image *image,
+                                          const struct tide_question *question, int64_t value,
+                                          const struct tide_numbers *numbers);
 
 // Refuses what an image cannot answer, of its whole run or of a part of it, whichever that is.
 enum tide_err tide_question_check(const struct tide_image *image,

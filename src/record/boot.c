@@ -17,6 +17,7 @@
 #include "record/thread.h"
 #include "rt/sys.h"
 #include "rt/text.h"
+#include "record/sample.h"
 #include "store/live.h"
 #include "store/store.h"
 #include "unwind/host.h"
@@ -87,7 +88,8 @@ static void write_identity(struct tide_seat *seat, bool forked)
   h->unhooked = image.unhooked && *image.unhooked ? text_of(image.unhooked) : 0;
   h->refused = image.refused && *image.refused ? text_of(image.refused) : 0;
   write_command(h);
-  h->live_map = (uint64_t)&tide_live_map;
+  h->sample_bits = tide_samples.bits;
+  h->live_map = tide_samples.bits ? 0 : (uint64_t)&tide_live_map; // it is empty then
   h->page_table = tide_pages_table();
   tide_store_release(&h->state, TIDE_STATE_RECORDING);
 }
@@ -174,6 +176,8 @@ static bool first_boot(struct tide_seat *seat)
   read_command();
   if (!make_gate() || !get_store(false))
     return false;
+  if (image.sample_bits && !tide_samples_init(image.sample_bits, image.sample_seed))
+    return false;
   tide_live_init(image.blocks_are_apart);
   tide_clock_init(image.is_supervised);
   tide_threads_init(image.stack_top);
@@ -198,6 +202,7 @@ static bool boot_after_fork(struct tide_seat *seat)
   }
   tide_sys_populate_first();
   tide_live_after_fork(!unwiped);
+  tide_sample_after_fork(!unwiped);
   bool recorded = image.follows_forks && get_store(true);
   if (recorded)
     write_identity(seat, true);
@@ -277,6 +282,8 @@ TIDE_COLD struct tide_thread *tide_enter_slow(struct tide_seat *seat)
     seat->thread = t = NULL;
     seat->phase = TIDE_PHASE_FRESH;
   }
+  if (tide_samples.bits)
+    return NULL;
   if (!t)
     return tide_thread_begin(seat);
   t->idle = 0;

@@ -161,7 +161,8 @@ static void map(struct tide_thread *t, uint64_t start, uint64_t end, struct tide
 
 void tide_pages_mapped(struct tide_seat *seat, uint64_t start, uint64_t bytes, struct tide_regs r)
 {
-  struct tide_thread *t = tide_enter(seat);
+  struct tide_turn turn;
+  struct tide_thread *t = tide_enter_either(seat, &turn);
   if (!t)
     return;
   uint64_t end = start + tide_sys_whole_pages(bytes);
@@ -169,16 +170,17 @@ void tide_pages_mapped(struct tide_seat *seat, uint64_t start, uint64_t bytes, s
   unmap(t, start, end);
   map(t, start, end, r);
   tide_lock_drop(&lock);
-  tide_leave(t);
+  tide_leave_either(&turn);
 }
 
 void tide_pages_unmapped(struct tide_seat *seat, uint64_t start, uint64_t bytes)
 {
-  struct tide_thread *t = tide_enter(seat);
+  struct tide_turn turn;
+  struct tide_thread *t = tide_enter_either(seat, &turn);
   if (!t)
     return;
   tide_lock_take(&lock);
   unmap(t, start, start + tide_sys_whole_pages(bytes));
   tide_lock_drop(&lock);
-  tide_leave(t);
+  tide_leave_either(&turn);
 }

@@ -22,8 +22,10 @@ void tide_record_unknown(const void *p)
 void tide_record_free_if_known(struct tide_seat *seat, void *p)
 {
   struct tide_thread *t = tide_enter(seat);
-  if (!t)
+  if (!t) {
+    tide_sample_free(seat, p);
     return;
+  }
   if (!tide_pairs_free_waiting(&t->writer, (uint64_t)p))
     tide_pairs_free_slowly(&t->writer, (uint64_t)p, t->clock.now);
   tide_leave(t);
@@ -114,6 +116,10 @@ struct tide_resize tide_resize_begin(struct tide_seat *seat, void *old)
   struct tide_resize resize = {.touched = TIDE_TOUCH_UNKNOWN};
   if (!old || !tide_boot_ready())
     return resize;
+  if (tide_samples.bits) {
+    tide_sample_take(seat, old, &resize.sample);
+    return resize;
+  }
   struct tide_thread *t = idle_thread(seat);
   bool known = t ? tide_live_take(&t->writer.station, (uint64_t)old, &resize.block)
                  : tide_live_take_as_guest((uint64_t)old, &resize.block);
@@ -145,6 +151,8 @@ static void put_back(struct tide_thread *t, const struct tide_block *block, uint
 void tide_resize_failed(struct tide_seat *seat, struct tide_resize resize, void *old)
 {
   struct tide_thread *t = resize.block.cell ? tide_enter(seat) : NULL;
+  if (resize.sample.addr)
+    tide_sample_put_back(seat, &resize.sample);
   if (t) {
     put_back(t, &resize.block, (uint64_t)old);
     tide_leave(t);
@@ -154,13 +162,15 @@ void tide_resize_failed(struct tide_seat *seat, struct tide_resize resize, void 
 
 static void unknown_resized(void *old)
 {
-  if (old && tide_boot_ready())
+  if (old && !tide_samples.bits && tide_boot_ready())
     tide_record_unknown(old);
 }
 
 // The address may be another thread's by now, so the map is left alone.
 void tide_resize_freed(struct tide_seat *seat, struct tide_resize resize, void *old)
 {
+  if (resize.sample.addr)
+    tide_sample_end(seat, &resize.sample);
   struct tide_thread *t = tide_enter(seat);
   if (!t)
     return;
@@ -178,10 +188,16 @@ void tide_resize_freed(struct tide_seat *seat, struct tide_resize resize, void *
 void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *old, void *p,
                       size_t size, struct tide_regs r)
 {
+  if (resize.sample.addr)
+    tide_sample_end(seat, &resize.sample);
+  if (!seat->thread && tide_sample_passes(seat, size))
+    return;
   if (!resize.block.cell) {
     struct tide_thread *t = tide_enter(seat); // first: a fork child may have to boot
     if (t)
       tide_record_block(t, p, size, r);
+    else
+      tide_sample_block(seat, p, size, r);
     unknown_resized(old);
     return;
   }

@@ -4,6 +4,7 @@
 // and one event, from a hook to the store.
 #pragma once
 #include "record/boot_state.h"
+#include "record/sample.h"
 #include "record/thread.h"
 #include "store/pairs.h"
 
@@ -64,7 +65,7 @@ TIDE_HOT bool tide_record_end(struct tide_thread *t, void *p)
 TIDE_HOT bool tide_record_free(struct tide_seat *seat, void *p)
 {
   struct tide_thread *t = tide_enter(seat);
-  return TIDE_LIKELY(t) && tide_record_end(t, p);
+  return TIDE_LIKELY(t) ? tide_record_end(t, p) : tide_sample_free(seat, p);
 }
 
 // The same, of a block that may have ended before.
@@ -74,8 +75,9 @@ void tide_record_free_if_known(struct tide_seat *seat, void *p);
 // because afterwards its address may be another thread's; it is counted only when the call has
 // succeeded, and put back when it has not.
 struct tide_resize {
-  struct tide_block block; // of no cell: the old block is not known
-  uint64_t touched;        // of a large one: see store/touch.h
+  struct tide_block block;   // of no cell: the old block is not known
+  uint64_t touched;          // of a large one: see store/touch.h
+  struct tide_sample sample; // where only some are recorded: of no address, it was none
 };
 
 struct tide_resize tide_resize_begin(struct tide_seat *seat, void *old);

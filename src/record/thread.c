@@ -163,6 +163,23 @@ static struct tide_thread *thread_start(struct tide_seat *seat)
   return t;
 }
 
+struct tide_thread *tide_thread_for_all(struct tide_seat *seat)
+{
+  struct tide_thread *t = thread_adopt(seat, own_tid());
+  if (!t)
+    return NULL;
+  tide_slot_count_owner(t->writer.slot);
+  t->clock.seen.code_gen = tide_load_relaxed(&tide_store.code_gen);
+  return t;
+}
+
+void tide_thread_know_stack(struct tide_thread *t)
+{
+  uint64_t sp = (uint64_t)__builtin_frame_address(0);
+  if (!t->unwind.stack_size && own_tid() == tide_sys_pid())
+    main_bounds(sp, &t->unwind.stack_lo, &t->unwind.stack_size);
+}
+
 // The end of a thread, or of what it borrowed after its end.
 static void put_away(struct tide_thread *t)
 {

@@ -21,8 +21,10 @@ enum tide_phase { TIDE_PHASE_FRESH, TIDE_PHASE_BUSY, TIDE_PHASE_GONE };
 // What a way in keeps for each thread of the program: zero at first, and from then on the
 // recorder's.
 struct tide_seat {
-  struct tide_thread *thread; // NULL before the first event and after the end
+  struct tide_thread *thread; // NULL before the first event, after the end, and where only some are
+                              // recorded
   enum tide_phase phase;
+  int64_t until;         // bytes to the next sample, if it is positive (sample.h)
   uint64_t live_at_fork; // what the heap held when this thread called fork(), until it has
 };
 
@@ -90,22 +92,35 @@ TIDE_HOT void tide_leave(struct tide_thread *t)
 }
 
 // While another allocator works, what it asks of hooked functions is its own business.
-TIDE_HOT struct tide_thread *tide_hold(struct tide_seat *seat)
+struct tide_held {
+  struct tide_thread *thread; // NULL: it was held already, or is nobody's
+  int64_t until;              // of one without a state, to whom no sample comes meanwhile
+};
+
+TIDE_HOT struct tide_held tide_hold(struct tide_seat *seat)
 {
   struct tide_thread *t = seat->thread;
+  struct tide_held held = {NULL, seat->until};
+  if (!t)
+    seat->until = held.until > 0 ? INT64_MAX : held.until;
   if (!t || !t->idle)
-    return NULL;
+    return held;
   t->idle = 0;
   t->inside_real = 1;
   TIDE_COMPILER_BARRIER();
-  return t;
+  held.thread = t;
+  return held;
 }
 
-TIDE_HOT void tide_unhold(struct tide_thread *t)
+TIDE_HOT void tide_unhold(struct tide_seat *seat, struct tide_held held)
 {
+  if (!held.thread) {
+    seat->until = held.until;
+    return;
+  }
   TIDE_COMPILER_BARRIER();
-  t->inside_real = 0;
-  t->idle = 1;
+  held.thread->inside_real = 0;
+  held.thread->idle = 1;
 }
 
 // The first event of the thread in this seat, or one after its end; NULL: no memory, or no slot.
@@ -114,6 +129,11 @@ struct tide_thread *tide_thread_begin(struct tide_seat *seat);
 void tide_thread_end(struct tide_seat *seat);
 // The same, told by another thread once it is over.
 void tide_thread_put_away(struct tide_seat *seat);
+
+// One for all threads, whose events come one at a time (sample.c). The main thread's own stack is
+// known to it, and no other.
+struct tide_thread *tide_thread_for_all(struct tide_seat *seat);
+void tide_thread_know_stack(struct tide_thread *t); // of the calling thread, if it is the main one
 
 void tide_threads_init(uint64_t main_stack_top);
 void tide_threads_after_fork(struct tide_seat *seat); // of the only thread there is

@@ -14,7 +14,8 @@ static void write_row(const struct tide_screen *screen, const struct tide_view *
 {
   char share[TIDE_UNITS_MAX];
   const struct tide_question *question = &view->profile->question;
-  struct tide_amount amount = tide_profile_amount(view->profile, group->measure);
+  struct tide_amount amount =
+      tide_question_estimate(view->profile->image, question, group->measure, &group->numbers);
   TIDE_CLEANUP_FREE char *measure = tide_cell_measure(screen, question, amount);
   TIDE_CLEANUP_FREE char *extra = tide_cell_extra(screen, view->profile, kind, group);
   tide_sink_printf(screen->sink, "| %s | %s |",

@@ -263,7 +263,8 @@ static struct row make_row(const struct table *t, const struct tide_group *group
 {
   char text[TIDE_UNITS_MAX];
   const struct tide_profile *profile = t->view->profile;
-  struct tide_amount amount = tide_profile_amount(profile, group->measure);
+  struct tide_amount amount =
+      tide_question_estimate(profile->image, &profile->question, group->measure, &group->numbers);
   return (struct row){
       .share = tide_strdup(
           tide_units_share(text, amount, tide_view_all(t->view), tide_screen_cells(t->screen))),

@@ -60,12 +60,16 @@ static size_t fact_columns(const struct report *r)
 
 static struct tide_amount live_amount(const struct tide_profile *profile)
 {
-  return tide_image_bytes(profile->image, TIDE_FIGURE_LIVE, profile->totals.live_bytes);
+  return tide_with_error(
+      tide_image_bytes(profile->image, TIDE_FIGURE_LIVE, profile->totals.live_bytes),
+      profile->image, tide_error_of_bytes(profile->totals.live_bytes_spread));
 }
 
 static struct tide_amount allocated_amount(const struct tide_profile *profile)
 {
-  return tide_image_bytes(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)profile->totals.b_alloc);
+  return tide_with_error(
+      tide_image_bytes(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)profile->totals.b_alloc),
+      profile->image, tide_error_of_bytes(profile->totals.alloc_bytes_spread));
 }
 
 static struct tide_amount pages_amount(const struct tide_image *image)

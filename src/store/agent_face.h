@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define TIDE_AGENT_MAGIC UINT64_C(0x746e656761656474) // "tdeagent"
-#define TIDE_AGENT_VERSION 9u
+#define TIDE_AGENT_VERSION 10u
 #define TIDE_AGENT_STORE_NAME "tidemark-agent-store"
 #define TIDE_AGENT_MARK UINT64_C(0x316b72616d656474) // "tdemark1"
 
@@ -67,6 +67,7 @@ struct tide_agent_face {
   uint64_t store_given; // where; 0: it is not
   int32_t store_fd;
   uint32_t depth_limit;
+  uint32_t sample_bits; // one sample for 2^n bytes; 0: all events
   uint64_t store_bytes;
   // The process, as its auxiliary vector and its threads tell.
   uint64_t page_bytes, vdso, stack_top, stack_origin;
@@ -95,7 +96,7 @@ struct tide_agent_face {
 };
 
 enum { TIDE_AGENT_SEAT_BITS = 14, TIDE_AGENT_SEATS = 1 << TIDE_AGENT_SEAT_BITS };
-enum { TIDE_AGENT_SEAT_BYTES = 64 }; // the place, and what is the agent's alone
+enum { TIDE_AGENT_SEAT_BYTES = 128 }; // the place, and what is the agent's alone
 
 // One of the agent's threads, by thread pointer. Of each the tracer looks at `inside`.
 struct tide_agent_place {

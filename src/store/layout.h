@@ -37,7 +37,7 @@
 #include "store/codes.h"
 
 #define TIDE_STORE_MAGIC "TideStor"
-#define TIDE_STORE_VERSION 10u
+#define TIDE_STORE_VERSION 11u
 
 enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
 
@@ -129,7 +129,14 @@ struct tide_ends {
                             // takes max(high_bytes, live)
   uint64_t life_sum;        // ticks, over freed blocks; a resized block lives on
   struct tide_streak lives; // of the latest frees; its annex: the cell's histograms
-  uint64_t n_temp, b_temp;  // freed by their own thread within one further allocation
+  union {
+    struct {
+      uint64_t n_temp, b_temp; // freed by their own thread within one further allocation
+    };
+    struct {
+      uint64_t peak_blocks_spread, peak_bytes_spread; // of a store of samples: see tide_spreads
+    };
+  };
   int64_t peak_bytes, peak_blocks; // live at the peak of the epoch of the cell's stamp
   uint32_t past, touches;          // the annexes of these names
 };
@@ -141,13 +148,24 @@ struct tide_closing {
   uint32_t interval;                         // this one; 0: no closing yet
   uint32_t pad;
 };
+// Of a store of samples (header.sample_bits), which knows nothing of resizes and temporaries: how
+// many there were, and the variances of what is estimated from them (weight.h).
+struct tide_spreads {
+  uint64_t n_samples;
+  uint64_t alloc_blocks, alloc_bytes, live_blocks, live_bytes;
+};
 struct tide_past {
   struct tide_closing closings[2];
-  uint64_t n_resize;         // allocations here that were resizes
-  uint64_t b_resize_old;     // their old sizes, summed
-  uint64_t b_resize_new;     // and their new ones
-  uint64_t n_moved, b_moved; // resizes here whose block moved, and their old sizes
-  uint64_t n_foreign;        // freed by another thread than the one that allocated
+  union {
+    struct {
+      uint64_t n_resize;         // allocations here that were resizes
+      uint64_t b_resize_old;     // their old sizes, summed
+      uint64_t b_resize_new;     // and their new ones
+      uint64_t n_moved, b_moved; // resizes here whose block moved, and their old sizes
+    };
+    struct tide_spreads spreads;
+  };
+  uint64_t n_foreign; // freed by another thread than the one that allocated
 };
 _Static_assert(sizeof(struct tide_past) == 128, "two cache lines");
 
@@ -385,6 +403,7 @@ struct tide_store_header {
   uint64_t start_ticks, start_monotonic_ns, start_realtime_ns;
   uint64_t ticks_per_second; // 0: unknown, the reader calibrates
   uint32_t depth_limit, flags;
+  uint32_t sample_bits;     // one sample for 2^n bytes (weight.h); 0: every event is recorded
   uint64_t inherited_bytes; // live in the parent when this image was forked from it; else 0
   uint32_t exe, cmdline, cmdline_bytes, allocator; // offsets in the text area
   // There, too, 0: none: functions without which an allocator is not seen; all that are not hooked.

@@ -244,7 +244,8 @@ static enum tide_err begin_session(struct session *s, struct tide_diag *diag)
                                      .agent = o->agent,
                                      .debug_dirs = o->debug_dirs,
                                      .store_bytes = TIDE_JOB_STORE_BYTES,
-                                     .depth_limit = o->depth};
+                                     .depth_limit = o->depth,
+                                     .sample_bits = o->sample_bits};
   enum tide_err err = tide_helper_start(&helping, &s->helper, &attached, diag);
   if (err)
     return err;

@@ -41,6 +41,7 @@ struct tide_attach_options {
   bool force;             // replace an existing output file
   bool redact_args;       // leave the arguments of its command line out of the capture
   uint32_t depth;         // frames kept per stack, 0: all
+  uint32_t sample_bits;   // one sample for 2^n bytes (store/weight.h), 0: every event
   uint64_t for_ns;        // at most so long; 0: until told, or its end
   // Called when it is recorded. May be NULL.
   void (*attached)(void *companion, const struct tide_attached *attached,

@@ -91,9 +91,12 @@ static enum tide_err spawn(struct run *run, struct tide_diag *diag)
   const struct tide_run_options *options = run->options;
   TIDE_CLEANUP_FREE char *depth =
       options->depth ? tide_sprintf(",depth=%u", options->depth) : tide_strdup("");
+  TIDE_CLEANUP_FREE char *sample = options->sample_bits
+                                       ? tide_sprintf(",sample=%u", 1u << options->sample_bits)
+                                       : tide_strdup("");
   TIDE_CLEANUP_FREE char *text =
-      tide_sprintf("socket=%s,filters=%u%s%s", tide_door_name(run->door), tide_host_filters(),
-                   depth, options->no_follow ? ",follow=0" : "");
+      tide_sprintf("socket=%s,filters=%u%s%s%s", tide_door_name(run->door), tide_host_filters(),
+                   depth, sample, options->no_follow ? ",follow=0" : "");
   extern char **environ;
   struct rusage usage = {0};
   getrusage(RUSAGE_SELF, &usage);
@@ -180,6 +183,7 @@ static void make_agents(struct run *run)
                                          .library = o->library,
                                          .door = tide_door_name(run->door),
                                          .depth = o->depth,
+                                         .sample_bits = o->sample_bits,
                                          .how = o->how,
                                          .follows = !o->no_follow};
   bool is_asked = o->how == TIDE_HOW_AGENT || (o->how == TIDE_HOW_AUTO && tide_usher_is_tried());

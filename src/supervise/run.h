@@ -10,6 +10,7 @@
 #pragma once
 #include "base/err.h"
 #include "model/model.h"
+#include "store/weight.h" // how often is sampled
 #include "supervise/control.h"
 #include "supervise/usher.h"
 
@@ -25,6 +26,7 @@ struct tide_run_options {
   bool no_follow;         // record the command itself alone, not the processes it starts
   bool wait;              // record to their end also the processes that the command leaves behind
   uint32_t depth;         // frames kept per stack, 0: all
+  uint32_t sample_bits;   // one sample for 2^n bytes (store/weight.h), 0: every event
   const int *stdio; // the command's input, output and errors, each ours or above 2; NULL: ours
   // Called with one sentence, no newline, about what cannot be recorded and the way out, before the
   // command starts. May be NULL.

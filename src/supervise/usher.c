@@ -148,6 +148,7 @@ static enum tide_err put_agent(const struct tide_usher_house *house, const struc
                                            .debug_dirs = house->debug_dirs,
                                            .store_bytes = TIDE_JOB_STORE_BYTES,
                                            .depth_limit = house->depth,
+                                           .sample_bits = house->sample_bits,
                                            .held = guest->pid,
                                            .door = house->follows ? house->door : NULL,
                                            .library = house->library};

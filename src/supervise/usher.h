@@ -23,7 +23,7 @@ enum tide_how {
 struct tide_usher_house { // the same for all of a run
   const char *agent, *library, *door;
   const char *debug_dirs; // for symbols of allocators; NULL: the usual ones
-  uint32_t depth;
+  uint32_t depth, sample_bits;
   enum tide_how how;
   bool follows; // its fork children are recorded, too
 };

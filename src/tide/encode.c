@@ -97,6 +97,8 @@ void tide_encode_image(struct tide_buf *out, const struct tide_image *image)
   tide_buf_string(out, image->origin);
   tide_buf_varint(out, image->sampled_every_bytes);
   tide_buf_string(out, image->refused);
+  if (image->has_spreads)
+    tide_buf_varint(out, 1);
 }
 
 static void put_table_head(struct tide_buf *out, size_t first, size_t n)

@@ -230,6 +230,24 @@ static void add_events(struct tide_buf *out, const struct tide_profile *profile)
                     tide_units_plain(a, n));
 }
 
+// Of what tidemark sampled itself.
+static void add_sampling(struct tide_buf *out, const struct tide_profile *profile,
+                         struct tide_style style)
+{
+  char count[TIDE_UNITS_MAX], size[TIDE_UNITS_MAX];
+  uint64_t n = profile->totals.n_samples;
+  tide_buf_printf(
+      out,
+      "%s %s, one for %s in the mean; %s is a standard error (two of three numbers are "
+      "that near the truth, 19 of 20 twice that)",
+      tide_units_plain(count, n), tide_units_plural(n, "sample", "samples"),
+      tide_units_bytes(size, tide_exact((int64_t)profile->image->sampled_every_bytes), style),
+      style.utf8 ? "±" : "+/-");
+  if (profile->image->loss.n_lost_busy)
+    tide_buf_printf(out, "; %s not recorded",
+                    tide_units_plain(count, profile->image->loss.n_lost_busy));
+}
+
 static void add_before(struct tide_buf *out, uint64_t n_freed)
 {
   char text[TIDE_UNITS_MAX];
@@ -270,13 +288,17 @@ static char *own_text(const struct tide_profile *profile, struct tide_style styl
                         scope ? "; here " : "");
   if (scope)
     tide_buf_printf(&out, "%s; here ", scope);
-  add_events(&out, profile);
+  if (profile->image->has_spreads)
+    add_sampling(&out, profile, style);
+  else
+    add_events(&out, profile);
   add_stacks(&out, profile);
   add_losses(&out, profile->image);
   add_bound(&out, profile->image, style);
   if (tide_image_peak(profile->image).exactness == TIDE_EXACT && !profile->capture->cut)
     tide_buf_text(&out, ", peak exact");
-  add_samples(&out, profile);
+  if (!profile->image->has_spreads)
+    add_samples(&out, profile);
   return take_text(&out);
 }
 
@@ -288,8 +310,9 @@ struct tide_completeness_text tide_completeness_text(const struct tide_profile *
     return (struct tide_completeness_text){"read from", foreign_text(profile, style), false};
   bool complete =
       tide_profile_is_complete(profile) && !image->is_part && !tide_image_is_unrecorded(image);
-  return (struct tide_completeness_text){complete ? "complete" : "incomplete",
-                                         own_text(profile, style), !complete};
+  const char *label = image->has_spreads ? "sampled" : "complete";
+  return (struct tide_completeness_text){complete ? label : "incomplete", own_text(profile, style),
+                                         !complete};
 }
 
 static bool is_exact(const struct tide_profile *profile)

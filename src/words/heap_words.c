@@ -213,7 +213,11 @@ static char *in_blocks(const struct tide_profile *profile, struct tide_style sty
     return tide_strdup("");
   return tide_sprintf(
       "in %s %s ",
-      tide_units_count(text, tide_image_blocks(profile->image, TIDE_FIGURE_LIVE, n), style),
+      tide_units_count(text,
+                       tide_with_error(tide_image_blocks(profile->image, TIDE_FIGURE_LIVE, n),
+                                       profile->image,
+                                       tide_error_of_blocks(profile->totals.live_blocks_spread)),
+                       style),
       n == 1 ? "block" : "blocks");
 }
 

@@ -200,6 +200,8 @@ def decode_image(p, own_index):
     image["sampled_every_bytes"] = p.varint() if p.at < len(p.data) else 0
     image["refused"] = p.string() if p.at < len(p.data) else ""
     image["has_samples"] = image["sampled_every_bytes"] > 1
+    says_spreads = p.varint() if p.at < len(p.data) else 0
+    image["has_spreads"] = image["has_samples"] and says_spreads != 0
     if image["parent_image"] > own_index:
         raise Stop("an image comes before its parent")
     if image["end_kind"] > 4:
@@ -331,6 +333,10 @@ def decode_sites(p, image, by_stack):
     site["b_resize_new"] = p.column(n, p.varint) if has_resized else [0] * n
     has_samples = image["has_samples"] and has_resized
     site["n_samples"] = p.column(n, p.varint) if has_samples else [0] * n
+    has_spreads = image["has_spreads"] and has_samples
+    for of in "alloc", "live", "peak":
+        for name in f"{of}_blocks_spread", f"{of}_bytes_spread":
+            site[name] = p.column(n, p.varint) if has_spreads else [0] * n
     has_touches = p.has_appended(len(image["sites"]), n, image["has_touches"])
     for name in "n_looked", "b_looked", "b_touched":
         site[name] = p.column(n, p.varint) if has_touches else [0] * n
@@ -344,6 +350,7 @@ def decode_sites(p, image, by_stack):
     image["has_temp_bytes"] = has_bytes
     image["has_resized_bytes"] = has_resized
     image["has_samples"] = has_samples
+    image["has_spreads"] = has_spreads
     image["has_touches"] = has_touches
 
 

@@ -235,6 +235,22 @@ static void gen_samples(const struct gen *before, struct tide_image *image)
 }
 
 // Likewise.
+static void gen_spreads(const struct gen *before, struct tide_image *image)
+{
+  struct gen own = {before->state * 47, before->scale}, *g = &own;
+  image->has_spreads = image->has_samples && below(g, 2);
+  for (size_t i = 0; i < image->n_sites && image->has_spreads; i++) {
+    struct tide_site *site = &image->sites[i];
+    site->alloc_blocks_spread = any(g);
+    site->alloc_bytes_spread = any(g);
+    site->live_blocks_spread = any(g);
+    site->live_bytes_spread = any(g);
+    site->peak_blocks_spread = any(g);
+    site->peak_bytes_spread = any(g);
+  }
+}
+
+// Likewise.
 static void gen_touches(const struct gen *before, struct tide_image *image)
 {
   struct gen own = {before->state * 43, before->scale}, *g = &own;
@@ -325,6 +341,7 @@ static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
   gen_snapshots(g, image);
   gen_resizes(g, image);
   gen_samples(g, image);
+  gen_spreads(g, image);
   gen_touches(g, image);
   gen_late_frees(g, image);
   gen_names(g, image);

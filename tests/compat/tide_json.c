@@ -120,6 +120,12 @@ static void put_site(struct tide_buf *out, const struct tide_image *image,
   U(b_moved);
   U(b_resize_new);
   U(n_samples);
+  U(alloc_blocks_spread);
+  U(alloc_bytes_spread);
+  U(live_blocks_spread);
+  U(live_bytes_spread);
+  U(peak_blocks_spread);
+  U(peak_bytes_spread);
   U(n_looked);
   U(b_looked);
   U(b_touched);
@@ -268,6 +274,8 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   put_last_bool(out, "has_tick_resizes", row->has_tick_resizes);
   tide_buf_text(out, ", ");
   put_last_bool(out, "has_samples", row->has_samples);
+  tide_buf_text(out, ", ");
+  put_last_bool(out, "has_spreads", row->has_spreads);
   tide_buf_text(out, ", ");
   put_last_bool(out, "has_touches", row->has_touches);
 }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One state serves all threads, under the lock of the samples. A thread that has it is busy: a
+// signal handler that comes meanwhile, and whose own event would need it, is turned away and
+// counted.
+#include "record/sample.h"
+
+#include "record/boot_state.h"
+#include "rt/cost.h"
+#include "store/live.h"
+#include "store/weight.h"
+
+static struct tide_thread *for_all;
+
+void tide_sample_after_fork(bool wiped)
+{
+  for_all = NULL;
+  tide_samples_after_fork(wiped);
+}
+
+static int64_t draw_next(void)
+{
+  return tide_weight_draw(tide_samples.bits, tide_samples_random());
+}
+
+// Under the lock. Code may have been unloaded since the last one.
+static struct tide_thread *thread_at_work(struct tide_seat *seat)
+{
+  uint32_t code_gen = tide_load_acquire(&tide_store.code_gen);
+  for_all = for_all ? for_all : tide_thread_for_all(seat);
+  if (for_all && for_all->clock.seen.code_gen != code_gen) {
+    tide_unwind_forget(&for_all->unwind);
+    for_all->clock.seen.code_gen = code_gen;
+  }
+  return for_all;
+}
+
+static void turn_leave(const struct tide_turn *turn)
+{
+  uint64_t counted = tide_cold_cycles - turn->cold_from;
+  tide_cold_count(tide_cycles() - turn->from - counted);
+  tide_store_relaxed(&tide_store.header->cold_ticks, tide_cold_cycles >> TIDE_TICK_SHIFT);
+  tide_lock_drop(&tide_samples.lock);
+  TIDE_COMPILER_BARRIER();
+  turn->seat->phase = turn->phase;
+}
+
+// False: the thread is at work already, or there is no memory.
+static bool turn_enter(struct tide_seat *seat, struct tide_turn *ret)
+{
+  *ret = (struct tide_turn){.seat = seat, .phase = seat->phase};
+  if (seat->phase == TIDE_PHASE_BUSY) {
+    tide_add_relaxed(&tide_store.header->n_lost_busy, 1);
+    return false;
+  }
+  seat->phase = TIDE_PHASE_BUSY;
+  TIDE_COMPILER_BARRIER();
+  tide_lock_take(&tide_samples.lock);
+  ret->from = tide_cycles();
+  ret->cold_from = tide_cold_cycles;
+  ret->now = tide_live_time(ret->from >> TIDE_TICK_SHIFT);
+  ret->thread = thread_at_work(seat);
+  if (!ret->thread)
+    turn_leave(ret);
+  return ret->thread;
+}
+
+static void book_sample(struct tide_seat *seat, void *p, size_t size, struct tide_regs r)
+{
+  struct tide_turn turn;
+  if (!turn_enter(seat, &turn))
+    return;
+  struct tide_thread *t = turn.thread;
+  tide_thread_know_stack(t);
+  struct tide_cell *c = tide_capture(&t->unwind, r);
+  if (!c || !tide_samples_add(&t->writer, c, (uint64_t)p, size, turn.now))
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+  turn_leave(&turn);
+}
+
+// A thread that has not drawn yet does so, and then sees whether the block is a sample.
+TIDE_COLD void *tide_sample_block(struct tide_seat *seat, void *p, size_t size, struct tide_regs r)
+{
+  if (!tide_samples.bits)
+    return p;
+  if (!tide_boot_ready()) {
+    if (tide_boot_is_off())
+      seat->until = INT64_MAX;
+    return p;
+  }
+  bool has_drawn = (int64_t)((uint64_t)seat->until + size + 1) > 0;
+  if (!has_drawn) {
+    seat->until = draw_next();
+    if (tide_sample_passes(seat, size))
+      return p;
+  }
+  seat->until = draw_next();
+  book_sample(seat, p, size, r);
+  return p;
+}
+
+static bool may_be_sample(const void *p)
+{
+  return tide_samples.bits && tide_boot_ready() && tide_samples_may_hold((uint64_t)p);
+}
+
+TIDE_COLD bool tide_sample_free(struct tide_seat *seat, const void *p)
+{
+  struct tide_turn turn;
+  struct tide_sample sample;
+  if (!may_be_sample(p) || !turn_enter(seat, &turn))
+    return false;
+  bool is_one = tide_samples_take((uint64_t)p, &sample);
+  if (is_one)
+    tide_samples_end(&turn.thread->writer, &sample, turn.now);
+  turn_leave(&turn);
+  return is_one;
+}
+
+void tide_sample_take(struct tide_seat *seat, const void *p, struct tide_sample *ret)
+{
+  struct tide_turn turn;
+  *ret = (struct tide_sample){0};
+  if (!may_be_sample(p) || !turn_enter(seat, &turn))
+    return;
+  tide_samples_take((uint64_t)p, ret);
+  turn_leave(&turn);
+}
+
+void tide_sample_put_back(struct tide_seat *seat, const struct tide_sample *sample)
+{
+  struct tide_turn turn;
+  if (!tide_boot_ready() || !turn_enter(seat, &turn))
+    return;
+  if (!tide_samples_put(sample))
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+  turn_leave(&turn);
+}
+
+void tide_sample_end(struct tide_seat *seat, const struct tide_sample *sample)
+{
+  struct tide_turn turn;
+  if (!tide_boot_ready() || !turn_enter(seat, &turn))
+    return;
+  tide_samples_end(&turn.thread->writer, sample, turn.now);
+  turn_leave(&turn);
+}
+
+struct tide_thread *tide_enter_either(struct tide_seat *seat, struct tide_turn *ret_turn)
+{
+  struct tide_thread *t = tide_enter(seat);
+  *ret_turn = (struct tide_turn){.thread = t};
+  if (t || !tide_samples.bits || !tide_boot_ready())
+    return t;
+  return turn_enter(seat, ret_turn) ? ret_turn->thread : NULL;
+}
+
+void tide_leave_either(const struct tide_turn *turn)
+{
+  if (turn->seat)
+    turn_leave(turn);
+  else
+    tide_leave(turn->thread);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events of which only some are recorded: samples (store/samples.h). No thread has a state then:
+// its seat has none, and counts down to its next sample instead.
+//
+//     malloc(n)   seat->thread is NULL: until -= n + 1, and while that is positive, that is all
+//     free(p)     seat->thread is NULL: the filter says that p is no sample, and that is all
+//
+// `until` is positive from a thread's first draw on, but within a hook whose block is a sample.
+// Where all events are recorded it never is, and nobody looks at it while a thread has its state.
+#pragma once
+#include "record/thread.h"
+#include "store/samples.h"
+
+// A block of so many bytes was allocated, by a thread without a state. False: it is a sample, or
+// the thread has not drawn yet, or it is for other reasons that it has no state.
+TIDE_HOT bool tide_sample_passes(struct tide_seat *seat, size_t size)
+{
+  seat->until = (int64_t)((uint64_t)seat->until - size - 1);
+  return TIDE_LIKELY(seat->until > 0);
+}
+
+// What comes then. Gives the block.
+void *tide_sample_block(struct tide_seat *seat, void *p, size_t size, struct tide_regs r);
+
+// Is it known that p, which is freed by a thread without a state, is no sample? Never where all
+// events are recorded.
+TIDE_HOT bool tide_sample_is_none(const void *p)
+{
+  return TIDE_LIKELY(!tide_samples_may_hold((uint64_t)p));
+}
+
+// What comes if not: the end of a sample, if it is one. False: it is none.
+bool tide_sample_free(struct tide_seat *seat, const void *p);
+
+// The same in two halves, around a call that may fail (record.h). Gives one of no address if it is
+// none.
+void tide_sample_take(struct tide_seat *seat, const void *p, struct tide_sample *ret);
+void tide_sample_put_back(struct tide_seat *seat, const struct tide_sample *sample);
+void tide_sample_end(struct tide_seat *seat, const struct tide_sample *sample);
+
+// What is going on under the lock: whose it is, since when, and what of that was counted already.
+struct tide_turn {
+  struct tide_seat *seat; // NULL: it is not under the lock
+  enum tide_phase phase;
+  struct tide_thread *thread;
+  uint64_t now, from, cold_from;
+};
+
+// For events that are recorded in any case (pages.c), as tide_enter() and tide_leave().
+struct tide_thread *tide_enter_either(struct tide_seat *seat, struct tide_turn *ret_turn);
+void tide_leave_either(const struct tide_turn *turn);
+
+void tide_sample_after_fork(bool wiped);

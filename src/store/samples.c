@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of live samples, by address: open addressing, at most half full, nothing left behind by
+// what was taken out.
+#include "store/samples.h"
+
+#include "store/book.h"
+#include "store/weight.h"
+
+#include <string.h>
+
+static const uint8_t unknown[] = {1, 1};
+struct tide_samples tide_samples = {.filter = unknown};
+
+enum { FIRST_ENTRIES = 128, FIRST_LEVEL = 13, LEVEL_STEP = 3, LAST_LEVEL = 19 };
+enum { COUNT_MOST = UINT8_MAX }; // stays for good: then every free there is looked up
+enum { CROWDED = 8 };            // counts for each sample
+
+static uint64_t mask_of(uint32_t level)
+{
+  return (1ull << level) - 1;
+}
+
+bool tide_samples_init(uint32_t bits, uint64_t seed)
+{
+  tide_samples.counts = tide_sys_map_private(TIDE_FILTER_BYTES);
+  if (!tide_samples.counts)
+    return false;
+  tide_samples.random =
+      tide_weight_scramble(seed ? seed : tide_cycles() ^ (uint64_t)tide_samples.counts);
+  tide_store_release(&tide_samples.filter, tide_samples.counts);
+  tide_store_release(&tide_samples.mask, mask_of(FIRST_LEVEL));
+  tide_samples.bits = bits;
+  return true;
+}
+
+// A child does not go on with its parent's draws: each of the two would stand for the other.
+void tide_samples_after_fork(bool wiped)
+{
+  if (!tide_samples.bits)
+    return;
+  if (!wiped)
+    memset(tide_samples.counts, 0, TIDE_FILTER_BYTES);
+  tide_samples.lock.held = 0;
+  tide_samples.table = NULL;
+  tide_samples.table_mask = tide_samples.n_live = 0;
+  tide_samples.random ^= tide_weight_scramble(tide_sys_pid());
+  tide_store_relaxed(&tide_samples.mask, mask_of(FIRST_LEVEL));
+}
+
+uint64_t tide_samples_random(void)
+{
+  return tide_weight_scramble(tide_add_relaxed(&tide_samples.random, 0x9e3779b97f4a7c15ull));
+}
+
+static void filter_count(uint64_t addr, int change)
+{
+  for (uint32_t level = FIRST_LEVEL; level <= LAST_LEVEL; level += LEVEL_STEP) {
+    uint8_t *count = &tide_samples.counts[tide_samples_place(addr, mask_of(level))];
+    if (*count != COUNT_MOST)
+      tide_store_relaxed(count, (uint8_t)(*count + change));
+  }
+}
+
+// Larger only: what the smaller ones could not count stays there.
+static void filter_widen(void)
+{
+  uint64_t mask = tide_samples.mask;
+  if (mask < mask_of(LAST_LEVEL) && tide_samples.n_live * CROWDED > mask)
+    tide_store_release(&tide_samples.mask, ((mask + 1) << LEVEL_STEP) - 1);
+}
+
+static struct tide_sample *entry_of(uint64_t addr)
+{
+  uint64_t i = tide_weight_scramble(addr) & tide_samples.table_mask;
+  while (tide_samples.table[i].addr && tide_samples.table[i].addr != addr)
+    i = (i + 1) & tide_samples.table_mask;
+  return &tide_samples.table[i];
+}
+
+static bool table_grow(void)
+{
+  struct tide_sample *old = tide_samples.table;
+  uint64_t n_old = old ? tide_samples.table_mask + 1 : 0, n = old ? n_old * 2 : FIRST_ENTRIES;
+  struct tide_sample *table = tide_sys_map_table(n * sizeof *table);
+  if (!table)
+    return false;
+  tide_samples.table = table;
+  tide_samples.table_mask = n - 1;
+  for (uint64_t i = 0; i < n_old; i++)
+    if (old[i].addr)
+      *entry_of(old[i].addr) = old[i];
+  if (old)
+    tide_sys_unmap(old, n_old * sizeof *old);
+  return true;
+}
+
+bool tide_samples_put(const struct tide_sample *sample)
+{
+  bool full = !tide_samples.table || tide_samples.n_live * 2 > tide_samples.table_mask;
+  if (full && !table_grow())
+    return false;
+  *entry_of(sample->addr) = *sample;
+  tide_samples.n_live++;
+  filter_count(sample->addr, 1);
+  filter_widen();
+  return true;
+}
+
+// Whatever follows and could be nearer to its home moves up.
+static void close_gap(uint64_t gap)
+{
+  struct tide_sample *table = tide_samples.table;
+  uint64_t mask = tide_samples.table_mask;
+  for (uint64_t i = (gap + 1) & mask; table[i].addr; i = (i + 1) & mask) {
+    uint64_t home = tide_weight_scramble(table[i].addr) & mask;
+    if (((i - home) & mask) >= ((i - gap) & mask)) {
+      table[gap] = table[i];
+      gap = i;
+    }
+  }
+  table[gap] = (struct tide_sample){0};
+}
+
+bool tide_samples_take(uint64_t addr, struct tide_sample *ret)
+{
+  struct tide_sample *entry = tide_samples.table ? entry_of(addr) : NULL;
+  if (!entry || !entry->addr)
+    return false;
+  *ret = *entry;
+  close_gap((uint64_t)(entry - tide_samples.table));
+  tide_samples.n_live--;
+  filter_count(addr, -1);
+  return true;
+}
+
+// ---- booking ----
+
+static void add_spread(uint64_t *sum, uint64_t spread)
+{
+  if (__builtin_add_overflow(*sum, spread, sum))
+    *sum = UINT64_MAX;
+}
+
+static void take_spread(uint64_t *sum, uint64_t spread)
+{
+  *sum = *sum == UINT64_MAX ? *sum : *sum > spread ? *sum - spread : 0;
+}
+
+// As tide_cell_fold(); its share of the peak has spreads, too.
+static uint32_t fold(struct tide_writer *w, struct tide_cell *c)
+{
+  if (c->stamp.epoch != tide_load_relaxed(&tide_store.header->stamp.epoch)) {
+    struct tide_ends *ends = tide_ends_of(w, c);
+    const struct tide_spreads *spreads = &tide_past_of(w, c)->spreads;
+    ends->peak_blocks_spread = spreads->live_blocks;
+    ends->peak_bytes_spread = spreads->live_bytes;
+  }
+  return tide_cell_fold(w, c);
+}
+
+static void count(uint32_t *sum, uint32_t n)
+{
+  if (__builtin_add_overflow(*sum, n, sum))
+    tide_book_carry(sum);
+}
+
+// An end that nobody told of, if there is one: the address is another block's now.
+static void end_stale(struct tide_writer *w, uint64_t addr, uint64_t now)
+{
+  struct tide_sample stale;
+  if (tide_samples_may_hold(addr) && tide_samples_take(addr, &stale))
+    tide_samples_end(w, &stale, now);
+}
+
+bool tide_samples_add(struct tide_writer *w, struct tide_cell *c, uint64_t addr, uint64_t size,
+                      uint64_t now)
+{
+  struct tide_weight weight = tide_weight_of(tide_samples.bits, size, tide_samples_random());
+  uint32_t n = weight.n_blocks;
+  end_stale(w, addr, now);
+  uint32_t interval = fold(w, c);
+  struct tide_sample sample = {addr, size, tide_live_when(interval, now) | tide_samples.bits,
+                               (uint32_t)tide_cell_index(c), n};
+  if (!tide_samples_put(&sample))
+    return false;
+  tide_total_add(w, n * size);
+  struct tide_spreads *spreads = &tide_past_of(w, c)->spreads;
+  spreads->n_samples++;
+  add_spread(&spreads->alloc_blocks, weight.spread);
+  add_spread(&spreads->alloc_bytes, weight.byte_spread);
+  add_spread(&spreads->live_blocks, weight.spread);
+  add_spread(&spreads->live_bytes, weight.byte_spread);
+  c->n_alloc += n;
+  c->b_alloc += n * size;
+  c->birth_live_sum += n * now;
+  c->t_last = now;
+  count(&tide_hist_of(w, tide_ends_of(w, c))->size[tide_size_bucket(size)], n);
+  return true;
+}
+
+void tide_samples_end(struct tide_writer *w, const struct tide_sample *sample, uint64_t now)
+{
+  uint32_t bits = (uint32_t)tide_when_key(sample->when), n = sample->n_blocks;
+  struct tide_weight weight = tide_weight_of(bits, sample->size, 0);
+  struct tide_block block = {sample->cell, sample->size, sample->when};
+  struct tide_end end = tide_end_of(&block, now);
+  struct tide_cell *c = &tide_store.cells[sample->cell];
+  struct tide_ends *ends = tide_ends_of(w, c);
+  tide_total_sub(w, n * end.size, now);
+  uint32_t interval = fold(w, c);
+  struct tide_late_row *late =
+      end.born != interval ? tide_late_row(&w->lates, sample->cell, end.born, interval) : NULL;
+  int64_t live = tide_cell_live(c);
+  if (live > ends->high_bytes)
+    ends->high_bytes = live;
+  struct tide_spreads *spreads = &tide_past_of(w, c)->spreads;
+  take_spread(&spreads->live_blocks, weight.spread);
+  take_spread(&spreads->live_bytes, weight.byte_spread);
+  c->n_free += n;
+  c->b_free += n * end.size;
+  c->birth_live_sum -= n * end.birth;
+  if (late) {
+    late->n_blocks += n;
+    late->bytes += n * end.size;
+  }
+  ends->life_sum += n * end.life;
+  count(&tide_hist_of(w, ends)->life[tide_life_bucket(end.life)], n);
+}
