@@ -86,7 +86,7 @@ TIDE_HOT uint32_t tide_cell_fold(struct tide_writer *w, struct tide_cell *c)
 // One more in the same bucket. False: the streak is of another, or as long as it can be.
 TIDE_HOT bool tide_streak_goes_on(struct tide_streak s, uint32_t bucket, struct tide_streak *ret)
 {
-  return tide_streak_bucket(s) == bucket &&
+  return !((s.word ^ bucket) % TIDE_STREAK_ANNEX_UNIT) &&
          TIDE_LIKELY(!__builtin_add_overflow(s.word, TIDE_STREAK_ONE, &ret->word));
 }
 

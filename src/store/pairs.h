@@ -156,17 +156,14 @@ TIDE_HOT bool tide_pairs_free_again(struct tide_writer *w, uint64_t addr)
 // counted.
 TIDE_HOT bool tide_pairs_free_quickly(struct tide_writer *w, uint64_t addr, uint64_t now)
 {
-  struct tide_quick block;
+  struct tide_quick block = {.c = w->last_cell};
   bool last = tide_book_may_be_last(w, addr);
-  if (!(last ? tide_book_find_last(w, now, &block) : tide_book_find_other(w, addr, now, &block)))
+  if (!(last ? tide_book_last_is_there(w) : tide_book_find_other(w, addr, now, &block)))
     return false;
   if (!tide_book_is_off_peak(w, block.c) && !tide_book_pass_peak(w, block.c, now))
     return false;
-  if (!tide_book_end_quickly(w, block.c, block.slot, block.end, last))
-    return false;
-  if (last)
-    w->temp_cell = block.c;
-  return true;
+  return last ? tide_book_end_last_quickly(w, block.c, now)
+              : tide_book_end_quickly(w, block.c, block.slot, block.end, false);
 }
 
 // The end of a block that is not found at once, or a large one. False: it is not known.

@@ -97,18 +97,19 @@ TIDE_HOT bool tide_book_alloc_quickly(struct tide_writer *w, enum tide_form form
                                       struct tide_cell *c, uint64_t addr, uint64_t size,
                                       uint64_t now)
 {
-  struct tide_thread_slot *thread = w->slot;
   struct tide_place place;
-  if (TIDE_UNLIKELY(!tide_book_place(w, form, addr >> 3, &place)))
-    return false;
-  int64_t held = thread->held + (int64_t)size;
   if (c != w->last_cell) // most blocks end soon: what that needs is on its way then
     __builtin_prefetch(tide_ends_at(tide_annex_offset(c->sizes)), 1);
-  if (TIDE_UNLIKELY(held > w->high) || TIDE_UNLIKELY(!tide_sizes_add_quickly(c, form, size))) {
+  if (TIDE_UNLIKELY(!tide_book_place(w, form, addr >> 3, &place)))
+    return false;
+  if (TIDE_UNLIKELY(w->slot->held + (int64_t)size > w->high) ||
+      TIDE_UNLIKELY(!tide_sizes_add_quickly(c, form, size))) {
     tide_book_leave_form(w, form);
     return false;
   }
-  tide_store_relaxed(&thread->held, held);
+  // What was needed above is made again: kept, it would take registers that have to be saved.
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  tide_store_relaxed(&w->slot->held, w->slot->held + (int64_t)size);
   c->n_alloc++;
   c->b_alloc += size;
   c->birth_live_sum += now;
@@ -234,25 +235,43 @@ struct tide_quick {
   struct tide_end end;
 };
 
-// The latest block. False: it is not to be told quickly.
-TIDE_HOT bool tide_book_find_last(const struct tide_writer *w, uint64_t now, struct tide_quick *ret)
+// Is the latest block, in a direct table, still that one?
+TIDE_HOT bool tide_book_last_is_there(const struct tide_writer *w)
 {
-  struct tide_live words = w->last_words;
-  *ret = (struct tide_quick){
-      .slot = w->last_place.slot,
-      .c = w->last_cell,
-      .end =
-          {
-              .size = words.what >> TIDE_LIVE_CELL_BITS,
-              .birth = w->last_birth,
-              .life = now - w->last_birth,
-              .born = tide_when_interval(words.when),
-          },
-  };
-  return TIDE_LIKELY(tide_load_relaxed(&ret->slot->what) == words.what);
+  return TIDE_LIKELY(tide_load_relaxed(&w->last_place.slot->what) == w->last_words.what);
 }
 
-// Another one.
+// The end of the latest block, off the peak, in the usual case. False: it is not, and nothing was
+// counted. What is needed of the block is loaded again once it is known to end here: kept, it would
+// take registers that have to be saved.
+TIDE_HOT bool tide_book_end_last_quickly(struct tide_writer *w, struct tide_cell *c, uint64_t now)
+{
+  struct tide_ends *ends = tide_ends_find(c);
+  uint64_t life = now - w->last_birth, size = w->last_words.what >> TIDE_LIVE_CELL_BITS;
+  int64_t held = w->slot->held - (int64_t)size;
+  struct tide_streak lives;
+  if (TIDE_UNLIKELY(!ends) || TIDE_UNLIKELY(held < w->low) ||
+      TIDE_UNLIKELY(tide_when_interval(w->last_words.when) != c->stamp.interval) ||
+      TIDE_UNLIKELY(!tide_streak_goes_on(ends->lives, tide_life_bucket_quickly(life), &lives)))
+    return false;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  tide_store_relaxed(&w->last_place.slot->what, 0);
+  tide_store_relaxed(&w->slot->held, held);
+  int64_t live = tide_cell_live(c);
+  if (TIDE_UNLIKELY(live > ends->high_bytes))
+    ends->high_bytes = live;
+  c->n_free++;
+  c->b_free += size;
+  c->birth_live_sum -= w->last_birth;
+  ends->n_temp++;
+  ends->b_temp += size;
+  ends->lives = lives;
+  ends->life_sum += life;
+  w->temp_cell = c;
+  return true;
+}
+
+// Another one than the latest. False: it is not to be told quickly.
 TIDE_HOT bool tide_book_find_other(const struct tide_writer *w, uint64_t addr, uint64_t now,
                                    struct tide_quick *ret)
 {

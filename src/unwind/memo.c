@@ -101,12 +101,33 @@ static inline bool find_place(const struct tide_memo_table *memo, struct key key
   return true;
 }
 
+// What came now is foreseen the next time.
+static inline void learn_next(struct tide_memo_table *memo, const struct tide_memo_entry *m)
+{
+  uint16_t *next = &memo->next[memo->history];
+  memo->n_misled = *next == m->number ? 0 : memo->n_misled + 1;
+  *next = m->number;
+  tide_memo_found(memo, m);
+}
+
+static inline void note_outer(struct tide_memo_table *memo, const struct tide_memo_entry *m)
+{
+  memo->likely_outer = memo->last_outer == m->outer ? m->outer : 0;
+  memo->n_likely_outer = m->n_outer;
+  memo->last_outer = m->outer;
+}
+
 const struct tide_memo_entry *tide_memo_search(struct tide_memo_table *memo, uint64_t pc,
                                                uint64_t sp, uint64_t fp,
                                                struct tide_memo_place *ret_place)
 {
   struct tide_memo_place place = {.astray = true};
-  uint64_t branch = 0, i;
+  uint64_t branch = 0, likely_changed = 0, i;
+  uint32_t likely = memo->likely_outer;
+  if (likely && memo->packed[likely] >= sp)
+    likely_changed = tide_memo_outer_changed(memo, likely, memo->n_likely_outer);
+  else
+    likely = 0;
   struct key key = first_key(memo, pc, sp);
   for (int level = 0; level < TIDE_MEMO_LEVELS; level++) {
     if (TIDE_UNLIKELY(!find_place(memo, key, &i))) {
@@ -127,11 +148,16 @@ const struct tide_memo_entry *tide_memo_search(struct tide_memo_table *memo, uin
     const struct tide_memo_entry *m = entry_of(memo, what);
     if (TIDE_UNLIKELY(!tide_memo_starts_at(memo, m, pc, sp, fp)))
       break;
-    if (tide_memo_stands(memo, m)) {
-      uint16_t *next = &memo->next[memo->history];
-      memo->n_misled = *next == m->number ? 0 : memo->n_misled + 1;
-      *next = m->number;
-      tide_memo_found(memo, m);
+    uint64_t changed = tide_memo_leaf_changed(m);
+    changed |= TIDE_LIKELY(m->outer == likely)
+                   ? likely_changed
+                   : tide_memo_outer_changed(memo, m->outer, m->n_outer);
+    if (TIDE_LIKELY(!(changed << TIDE_WHERE_BITS))) {
+      note_outer(memo, m);
+      if (memo->n_misled & TIDE_MEMO_RESTS)
+        memo->n_misled++;
+      else
+        learn_next(memo, m);
       return m;
     }
     place = (struct tide_memo_place){.beside = m};
@@ -387,6 +413,7 @@ void tide_memo_empty(struct tide_memo_table *memo)
   memset(memo->next, 0, (memo->mask + 1) * sizeof *memo->next);
   memset(memo->alike, 0, (memo->mask + 1) / 4 * sizeof *memo->alike);
   memo->n_used = memo->n_branches = memo->n_packed = 0;
+  memo->last_outer = memo->likely_outer = 0;
   memo->n_entries = 1;
   memo->origin = 0;
 }

@@ -26,7 +26,8 @@
 //        history = hash of (..., 17, 4, 25)  -->  next[history] = 9: is entry 9 on the stack?
 //
 //    It is, in eight of ten cases (a compiler) to 99 of 100 (a database), and since nothing has to
-//    be found, nothing waits for memory.
+//    be found, nothing waits for memory. Where stacks come in no order it rests, and learns 64
+//    times in 512: enough to see that there is an order again.
 //
 // 2. The search. Many stacks share (pc, sp): those of a wrapper that allocates for everybody. So
 //    the entries are the leaves of a tree. A branch names a word of the stack, and the word's
@@ -59,7 +60,8 @@ enum {
   TIDE_MEMO_WORDS = 160, // deeper stacks are not remembered, only unwound incrementally
   TIDE_MEMO_LEVELS = 32,
   TIDE_MEMO_LEAF_WORDS = 4,
-  TIDE_MEMO_MISLED = 8, // as many in a row, and foresight rests
+  TIDE_MEMO_MISLED = 8,    // as many in a row, and foresight rests
+  TIDE_MEMO_RESTS = 0x1c0, // bits of their number: if any is set, it does not even learn
 };
 
 // An entry as it is compared: one cache line.
@@ -88,6 +90,9 @@ struct tide_memo_table {
   uint32_t history, log2;
   uint32_t n_misled; // stacks in a row that were not foreseen, or would not have been
   uint32_t n_used, n_branches, n_entries, n_packed;
+  // Outer words of what the latest search found; if the one before found the same, they are
+  // compared before the next one, which has to wait for memory anyway. 0: none.
+  uint32_t last_outer, likely_outer, n_likely_outer;
 };
 
 // Where a search ended that found nothing.
@@ -110,16 +115,30 @@ TIDE_HOT bool tide_memo_starts_at(struct tide_memo_table *memo, const struct tid
   return TIDE_LIKELY(!m->needs_fp) || memo->fps[m->number] == fp;
 }
 
-// If so: are all its words still on the stack? Reads words at sp and above that walks have read
-// before: the caller sees to it that sp is on the thread's own stack.
-TIDE_HOT bool tide_memo_stands(const struct tide_memo_table *memo, const struct tide_memo_entry *m)
+// The bits in which the stack differs from outer words, shifted as by tide_four_changed(). Reads
+// words that walks have read before: the caller sees to it that they are on the thread's own stack.
+TIDE_HOT uint64_t tide_memo_outer_changed(const struct tide_memo_table *memo, uint32_t outer,
+                                          uint32_t n_outer)
+{
+  const uint64_t *base = &memo->packed[outer], *w = base + 1, *end = w + n_outer;
+  uint64_t changed = 0;
+  for (; w < end; w += 4)
+    changed |= tide_four_changed(w, *base);
+  return changed;
+}
+
+TIDE_HOT uint64_t tide_memo_leaf_changed(const struct tide_memo_entry *m)
 {
   _Static_assert(TIDE_MEMO_LEAF_WORDS == 4, "compared without a loop");
   __builtin_prefetch(m->token, 1); // what is counted next is on its way meanwhile
-  const uint64_t *outer = &memo->packed[m->outer], *w = outer + 1, *end = w + m->n_outer;
-  uint64_t changed = tide_four_changed(m->leaf_words, m->sp), base = *outer;
-  for (; w < end; w += 4)
-    changed |= tide_four_changed(w, base);
+  return tide_four_changed(m->leaf_words, m->sp);
+}
+
+// If so: are all its words still on the stack? Reads words at sp and above, as above.
+TIDE_HOT bool tide_memo_stands(const struct tide_memo_table *memo, const struct tide_memo_entry *m)
+{
+  uint64_t changed =
+      tide_memo_leaf_changed(m) | tide_memo_outer_changed(memo, m->outer, m->n_outer);
   return TIDE_LIKELY(!(changed << TIDE_WHERE_BITS));
 }
 

@@ -262,6 +262,43 @@ static void check_shared(void)
   tide_memo_empty(&memo);
 }
 
+// Outer words that came twice are compared before the search. That they stand is not believed of
+// another stack, nor longer than they do.
+static void check_likely(void)
+{
+  enum { N = 8, DEPTH = 20 };
+  struct tide_word words[MAX_DEPTH];
+  struct tide_memo_place place;
+  struct calls calls[N];
+  uint64_t pc = call_of(1, 1), sp = 0;
+  for (uint32_t i = 0; i < N; i++) {
+    calls[i].n = DEPTH;
+    for (uint32_t k = 0; k < DEPTH; k++)
+      calls[i].value[k] = call_of(0, k == 0 ? 1 + i : 0);
+    calls[i].value[DEPTH - 1] = call_of(0, i < N / 2); // two kinds of outer words
+    sp = lay_out(&calls[i], pc, words);
+    CHECK(!tide_memo_search(&memo, pc, sp, 0, &place));
+    CHECK(file(words, DEPTH, pc, sp, 0, &calls[i], &place));
+  }
+  for (uint32_t i = 0; i < 4 * N; i++) {
+    sp = lay_out(&calls[i % N], pc, words);
+    const struct tide_memo_entry *m = tide_memo_search(&memo, pc, sp, 0, &place);
+    CHECK(m && m->token == &calls[i % N]);
+    CHECK(memo.likely_outer == (i % (N / 2) ? m->outer : 0) && memo.last_outer == m->outer);
+  }
+  for (uint32_t i = 0; i < DEPTH; i++) {
+    CHECK(memo.likely_outer);
+    *(uint64_t *)words[i].slot ^= 4;
+    CHECK(!tide_memo_search(&memo, pc, sp, 0, &place));
+    *(uint64_t *)words[i].slot ^= 4;
+    CHECK(tide_memo_search(&memo, pc, sp, 0, &place));
+  }
+  // Those of a deeper place are not looked at from a shallower one.
+  CHECK(!tide_memo_search(&memo, pc, (words[DEPTH - 1].slot + 8) & ~15ull, 0, &place));
+  tide_memo_empty(&memo);
+  CHECK(!memo.likely_outer && !memo.last_outer);
+}
+
 static void check_refusals(void)
 {
   struct tide_memo_place place = {0};
@@ -306,6 +343,7 @@ int main(void)
     check_each_part();
     check_next();
     check_shared();
+    check_likely();
     check_refusals();
   } while (grows());
   CHECK(memo.log2 == TIDE_MEMO_LAST_LOG2);
