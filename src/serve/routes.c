@@ -29,6 +29,9 @@ enum {
 
 void tide_routes_init(struct tide_routes *routes, const struct tide_embedded_page *page)
 {
+  *routes = (struct tide_routes){0};
+  if (!page)
+    return;
   struct tide_packer *packer = tide_packer_new();
   TIDE_CLEANUP_FREE char *policy = tide_embedded_page_policy(page);
   tide_packer_take(packer, page->html, page->n_html);
@@ -54,6 +57,10 @@ enum tide_err tide_routes_add(struct tide_routes *routes, struct tide_source *so
 
 static void answer_page(const struct tide_routes *routes, struct tide_reply *reply)
 {
+  if (!routes->page) {
+    tide_reply_text(reply, NOT_FOUND, "this tidemark was built without the page");
+    return;
+  }
   *reply = (struct tide_reply){
       .status = OK,
       .type = "text/html; charset=utf-8",

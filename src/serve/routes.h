@@ -35,7 +35,8 @@ struct tide_routes {
   uint64_t facts_tag;
 };
 
-// Makes ready to serve a page, without any capture yet.
+// Makes ready to serve a page, without any capture yet. page NULL: the build has none, which only
+// profilers and monitors can do without.
 void tide_routes_init(struct tide_routes *routes, const struct tide_embedded_page *page);
 // One capture more, as tide_exhibit_open() opens it.
 enum tide_err tide_routes_add(struct tide_routes *routes, struct tide_source *source,
