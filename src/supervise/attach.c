@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/proc.h"
 #include "observe/clock.h"
+#include "store/agent_face.h"
 #include "supervise/output_name.h"
 #include "supervise/pidfd.h"
 #include "supervise/target_check.h"
@@ -18,6 +19,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -129,6 +131,16 @@ static enum tide_err check_program(const struct tide_candidate *c, struct tide_d
   return err;
 }
 
+// A tidemark has the stores of those it is attached to open and mapped, which would be taken for
+// what a killed one has left in it, and taken away.
+static bool is_attached_to_others(uint32_t pid)
+{
+  char program[PATH_MAX];
+  const char *name = tide_proc_exe(pid, program, sizeof program) ? strrchr(program, '/') : NULL;
+  return name && !strncmp(name, "/tidemark", 9) &&
+         tide_proc_maps_hold(pid, "/memfd:" TIDE_AGENT_STORE_NAME);
+}
+
 // What only its mappings tell, which take the right to trace.
 static enum tide_err check_mappings(const struct tide_candidate *c, struct tide_diag *diag)
 {
@@ -138,6 +150,10 @@ static enum tide_err check_mappings(const struct tide_candidate *c, struct tide_
         "process %s runs under valgrind, which has an allocator and a processor of its "
         "own: start the program without it",
         c->where);
+  if (is_attached_to_others(c->pid))
+    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                     "process %s is a tidemark that is attached to others: attach to one of those",
+                     c->where);
   if (tide_proc_maps_hold(c->pid, "/libtidemark.so"))
     return tide_fail(diag, TIDE_ERR_EXISTS,
                      "process %s is recorded already: 'tidemark run', or a preloaded "

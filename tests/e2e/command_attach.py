@@ -666,3 +666,15 @@ def attach_view(ground):
         told = [one["text"] for one in block["verdict"]["sentences"]]
         expect(any("were still live" in text for text in told), str(told))
     expect(target.end() == 0, "it ended otherwise")
+
+
+@test
+def attach_refuses_a_tidemark_that_is_attached(ground):
+    """The stores that it has mapped are not what somebody left in it."""
+    target = Target(ground, ground.program('puts("ready"); fflush(stdout); getchar(); return 0;'))
+    first, _ = attach(ground, target.pid)
+    done = ground.run(ground.tidemark, "attach", "--for", "1s", "-o", "y.tide", first.pid)
+    expect(done.status == 1 and "is attached to others" in done.stderr,
+           f"{done.status}: {done.stderr}")
+    let_go(first)
+    expect(target.end() == 0, "it ended otherwise")
