@@ -143,6 +143,12 @@ export function recorded(source: string, flags: string): string {
   return record(file, [program]);
 }
 
+// One sample for so many bytes.
+export function sampled(source: string, flags: string, every: string): string {
+  const program = recorded(source, flags).replace(/\.tide$/, "");
+  return record(`${program}-${every}.tide`, [`--sample=${every}`, program]);
+}
+
 // A recording of several threads, of which the end is missing.
 export function cut(): string {
   const whole = recorded("page_shapes.c", "-pthread");

@@ -11,7 +11,7 @@ import type { Model } from "../engine/model.ts";
 import { frameText, NONE, placeText } from "../engine/names.ts";
 import type { Measure, Question, Unit } from "../engine/question.ts";
 import { readableName } from "../engine/shorten.ts";
-import { markOf, markOfAnswer } from "../engine/exactness.ts";
+import { errorOf, errorOfAnswer, markOf, markOfAnswer } from "../engine/exactness.ts";
 import { measureTerm, questionHeading } from "../engine/question_words.ts";
 import { MEASURE_TERMS, TERMS } from "../engine/terms.ts";
 import { cell, count, percent, time, EXACT } from "../engine/units.ts";
@@ -103,7 +103,8 @@ function numberColumn({ id, bytes, blocks }: NumberColumn, unit: Unit): Column {
     text: (group, { model }) =>
       isClass(group) || lacks(model, id, unit === "blocks" ? "blocks" : "")
         ? ""
-        : cell(value(group), unit, markOf(model, figure, unit)),
+        : cell(value(group), unit, markOf(model, figure, unit)) +
+          errorOf(group, figure, unit, value(group)),
   };
 }
 
@@ -129,7 +130,8 @@ function weightColumn(model: Model, question: Question): Column {
     ...headed({ text: questionHeading(model, question), hint }),
     value: (group) => group.weight,
     text: (group, { model }) =>
-      cell(group.weight, question.unit, markOfAnswer(model, question)),
+      cell(group.weight, question.unit, markOfAnswer(model, question)) +
+      (isClass(group) ? "" : errorOfAnswer(group, question, group.weight)),
   };
 }
 
@@ -158,7 +160,8 @@ const countColumn: Column = {
   text: (group, { model }) =>
     lacks(model, "blocks", "total")
       ? ""
-      : count(group.nAlloc, markOf(model, "allocated", "blocks")),
+      : count(group.nAlloc, markOf(model, "allocated", "blocks")) +
+        (isClass(group) ? "" : errorOf(group, "allocated", "blocks", group.nAlloc)),
 };
 
 const stacksColumn: Column = {

@@ -5,7 +5,8 @@
 
 import type { Exactness, Figure, Model } from "./model.ts";
 import type { Measure, Question, Unit } from "./question.ts";
-import { bytes, EXACT, type Mark } from "./units.ts";
+import type { NumberKey } from "./numbers.ts";
+import { bytes, cell, EXACT, type Mark } from "./units.ts";
 
 const FIGURES: Record<Measure, Figure> = {
   peak: "peak", live: "live", total: "allocated", grown: "live", leak: "live", temp: "allocated",
@@ -47,6 +48,30 @@ export function boundWords({ is, bound_bytes: bound = 0 }: Exactness, total: num
   if (!isBelow && !isAbove) return "";
   const size = bytes(bound, EXACT);
   return is === "at_most" ? ` (too high by ${size} at most)` : ` ± ${size}`;
+}
+
+type Estimated = "allocated" | "live" | "peak";
+const SPREADS: Record<Estimated, Record<Unit, NumberKey>> = {
+  allocated: { bytes: "allocBytesSpread", blocks: "allocBlocksSpread" },
+  live: { bytes: "liveBytesSpread", blocks: "liveBlocksSpread" },
+  peak: { bytes: "peakBytesSpread", blocks: "peakBlocksSpread" },
+};
+
+// What samples leave open of a number, as the command tells it: " ± 966.0 KiB", a standard error
+// (tide_error_of_bytes()). "": it is exact, or nobody knows, or it does not show.
+export function errorOf(of: Record<NumberKey, number>, figure: Figure, unit: Unit, value: number) {
+  const spread = figure in SPREADS ? of[SPREADS[figure as Estimated][unit]] : 0;
+  if (!spread) return "";
+  const error = Math.ceil(unit === "bytes" ? Math.sqrt(spread) * 256 : Math.sqrt(spread / 256));
+  const told = (n: number) => cell(Math.max(0, n), unit, EXACT);
+  const shows = told(value - error) !== told(value) || told(value + error) !== told(value);
+  return shows ? ` ± ${told(error)}` : "";
+}
+
+// Of the answer to a question; of a part of the run it is not known.
+export function errorOfAnswer(of: Record<NumberKey, number>, asked: Question, value: number) {
+  const isWhole = asked.from === null && asked.to === null;
+  return isWhole ? errorOf(of, FIGURES[asked.measure], asked.unit, value) : "";
 }
 
 // The peak of one of several images, with its bound.
