@@ -131,11 +131,10 @@ void tide_outside_file(const struct tide_outside *outside, const struct tide_map
   snprintf(of_mapping, sizeof of_mapping, "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, outside->pid,
            mapping->lo, mapping->hi);
   snprintf(ret_name, PATH_MAX, "/proc/%u/root%s", outside->pid, mapping->path);
-  if (is_deleted(mapping->path))
-    snprintf(ret_name, PATH_MAX, "%s", of_mapping);
-  else if (access(ret_name, F_OK) && is_mapped_file(mapping->path, mapping))
+  bool is_gone = is_deleted(mapping->path), is_hidden = !is_gone && access(ret_name, F_OK);
+  if (is_hidden && is_mapped_file(mapping->path, mapping))
     snprintf(ret_name, PATH_MAX, "%s", mapping->path);
-  else if (access(ret_name, F_OK) && !access(of_mapping, R_OK))
+  else if (is_gone || (is_hidden && !access(of_mapping, R_OK)))
     snprintf(ret_name, PATH_MAX, "%s", of_mapping);
 }
 
