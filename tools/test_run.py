@@ -95,7 +95,7 @@ class Log:
 LEFT_BEHIND_S = 10  # for whom a command left behind with its output open; then without them
 
 
-def run(log, command, timeout=900, env=None):
+def run(log, command, timeout=1500, env=None):
     """Run a command with its output in the log; returns (status, output)."""
     whole_env = dict(os.environ, TIDEMARK_CACHE="off", **(env or {}))
     child = subprocess.Popen([str(word) for word in command], cwd=ROOT, env=whole_env, text=True,

@@ -40,7 +40,8 @@ def unit(log):
 
 
 def e2e(log):
-    return runner(log, [PYTHON, "tests/e2e/run.py"], second_look=True)
+    """Three at a time: more than half of their time is spent waiting."""
+    return runner(log, [PYTHON, "tests/e2e/run.py", "-j", "3"], second_look=True)
 
 
 def bare(log):
