@@ -85,7 +85,7 @@ export function encode({ facts, columns, types }: Parts): Uint8Array {
   };
   const json = (start: number) =>
     new TextEncoder().encode(JSON.stringify({ ...facts, columns: places(start).list }));
-  const room = upTo8(12 + json(2 ** 40).length + 64) - 12; // offsets are shorter than that
+  const room = upTo8(12 + json(2 ** 30).length) - 12; // offsets are shorter than that
   const block = new Uint8Array(places(12 + room).end);
   block.set(new TextEncoder().encode("TidePage"));
   new DataView(block.buffer).setUint32(8, room, true);
