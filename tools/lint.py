@@ -48,13 +48,19 @@ def format_():
     return done.returncode == 0
 
 
+# States that the path analyser looks at before it leaves a function: a third of what it would, for
+# a third of its time on long files.
+PATHS = ("-Xclang", "-analyzer-config", "-Xclang", "max-nodes=75000")
+
+
 def tidy_one(source):
     # The path analyser does not see through system calls in assembly, so the recorder, which makes
     # no others, gets the other checks alone. Options of gcc's that clang lacks do not matter.
     recorder = source.parent.relative_to(ROOT / "src").parts[0] in tree.RECORDER
     command = ["clang-tidy", "--quiet", "-p", str(BUILD), "--extra-arg=-Wno-unknown-warning-option",
                "--extra-arg=-Wno-ignored-optimization-argument",
-               *(["--checks=-clang-analyzer-*"] if recorder else []), str(source)]
+               *(["--checks=-clang-analyzer-*"] if recorder else []),
+               *(f"--extra-arg={word}" for word in PATHS), str(source)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     return done.returncode == 0, re.findall(r"^.*(?:error|warning): .*", done.stdout, re.M)
 
