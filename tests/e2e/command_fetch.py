@@ -31,15 +31,6 @@ def port_of(service):
     return f"127.0.0.1:{service.port}"
 
 
-def answer_with(handler, status, body=b"", **headers):
-    handler.send_response(status)
-    for name, value in headers.items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.send_header("Content-Length", str(len(body)))
-    handler.end_headers()
-    handler.wfile.write(body)
-
-
 def totals(ground, path, *options):
     return ground.report(path, "--sort", "live", *options)["totals"]
 
@@ -149,11 +140,11 @@ def fetch_dialects(ground):
 
     def answer(handler):
         if handler.path == "/encoded":
-            answer_with(handler, 200, gzip.compress(HEAP_TEXT), Content_Encoding="gzip")
+            servers.reply(handler, 200, gzip.compress(HEAP_TEXT), Content_Encoding="gzip")
         elif handler.path in paths:
-            answer_with(handler, 200, paths[handler.path])
+            servers.reply(handler, 200, paths[handler.path])
         else:
-            answer_with(handler, 404, b"Unknown profile\n")
+            servers.reply(handler, 404, b"Unknown profile\n")
 
     with servers.stand_in(answer) as (url, asked):
         for path in ("", "/je", "/packed", "/encoded"):
@@ -181,7 +172,7 @@ def fetch_refused(ground):
 
     def answer(handler):
         status, body, _ = answers[handler.path]
-        answer_with(handler, status, body)
+        servers.reply(handler, status, body)
 
     with servers.stand_in(answer) as (url, _):
         for path, (_, _, why) in answers.items():
@@ -224,13 +215,13 @@ def fetch_hostile(ground):
                 for _ in range(256):
                     handler.wfile.write(more)
         elif handler.path == "/file":
-            answer_with(handler, 302, Location="file:///etc/passwd")
+            servers.reply(handler, 302, Location="file:///etc/passwd")
         elif handler.path == "/once":
-            answer_with(handler, 302, Location="/heap")
+            servers.reply(handler, 302, Location="/heap")
         elif handler.path == "/heap":
-            answer_with(handler, 200, HEAP_TEXT)
+            servers.reply(handler, 200, HEAP_TEXT)
         else:
-            answer_with(handler, 302, Location=handler.path + "x")
+            servers.reply(handler, 302, Location=handler.path + "x")
 
     with servers.stand_in(answer) as (url, asked):
         said = refused(ground, url + "/hang", "--timeout", "1")
@@ -253,15 +244,15 @@ def fetch_token(ground):
 
     def other(handler):
         seen.append(handler.headers["Authorization"])
-        answer_with(handler, 200, HEAP_TEXT)
+        servers.reply(handler, 200, HEAP_TEXT)
 
     def answer(handler):
         if handler.headers["Authorization"] != "Bearer s3cret-s3cret-s3cret":
-            answer_with(handler, 401, b"no\n")
+            servers.reply(handler, 401, b"no\n")
         elif handler.path == "/away":
-            answer_with(handler, 302, Location=away)
+            servers.reply(handler, 302, Location=away)
         else:
-            answer_with(handler, 200, HEAP_TEXT)
+            servers.reply(handler, 200, HEAP_TEXT)
 
     (ground.scratch / "token").write_text("s3cret-s3cret-s3cret\n")
     (ground.scratch / "none").write_text("\n")
@@ -293,7 +284,7 @@ def tls_server(folder):
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            answer_with(self, 200, HEAP_TEXT)
+            servers.reply(self, 200, HEAP_TEXT)
 
         def log_message(self, *_):
             pass

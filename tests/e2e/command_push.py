@@ -58,17 +58,8 @@ class Sink:
         return [profile for request in self.requests for profile in unpacked(*request)]
 
 
-def reply(handler, status, body=b"", **headers):
-    handler.send_response(status)
-    for name, value in headers.items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.send_header("Content-Length", str(len(body)))
-    handler.end_headers()
-    handler.wfile.write(body)
-
-
 def take(handler):
-    reply(handler, 200, GRPC_OK if "WriteRaw" in handler.path else b"")
+    servers.reply(handler, 200, GRPC_OK if "WriteRaw" in handler.path else b"")
 
 
 def varints(packed):
@@ -235,8 +226,8 @@ def push_again(ground):
         handler.end_headers()
         handler.wfile.write(b"half")
 
-    moods = [lambda h: reply(h, 429, b"slow down\n", Retry_After="1"),
-             lambda h: reply(h, 500, b"\x1b[31mred"), cut,
+    moods = [lambda h: servers.reply(h, 429, b"slow down\n", Retry_After="1"),
+             lambda h: servers.reply(h, 500, b"\x1b[31mred"), cut,
              lambda h: h.connection.shutdown(socket.SHUT_RDWR)]
     with Sink() as sink:
         def moody(handler):
@@ -260,17 +251,17 @@ def push_refused(ground):
     (ground.scratch / "token").write_text("s3cret\n")
     for status, words in ((401, "which token"), (404, "is that its address"), (400, "bad thing")):
         with Sink() as sink:
-            sink.answer = lambda h, s=status: reply(h, s, b"bad thing\n")
+            sink.answer = lambda h, s=status: servers.reply(h, s, b"bad thing\n")
             said, _ = told(ground, "--push", f"pyroscope={sink.url}", "--push-token-file", "token")
             expect(len(sink.requests) == 1, f"{len(sink.requests)} requests")
             expect(sink.requests[0][1]["Authorization"] == "Bearer s3cret", "no token")
             expect("has 0 of 1 profiles: 1 were refused" in said and words in said, said)
     grpc = b"\x80\0\0\0\x26grpc-status: 3\r\ngrpc-message: not mine\r\n"
-    for answer, words in ((lambda h: reply(h, 200, grpc[:5] + grpc[5:43]), "gRPC status 3"),
-                          (lambda h: reply(h, 200, b"", Grpc_Status="7", Grpc_Message="no"),
+    for answer, words in ((lambda h: servers.reply(h, 200, grpc[:5] + grpc[5:43]), "gRPC status 3"),
+                          (lambda h: servers.reply(h, 200, b"", Grpc_Status="7", Grpc_Message="no"),
                            "gRPC status 7: no"),
-                          (lambda h: reply(h, 200, b"<html>"), "not gRPC-Web"),
-                          (lambda h: reply(h, 302, b"", Location="http://127.0.0.1:1/"),
+                          (lambda h: servers.reply(h, 200, b"<html>"), "not gRPC-Web"),
+                          (lambda h: servers.reply(h, 302, b"", Location="http://127.0.0.1:1/"),
                            "HTTP 302")):
         with Sink() as sink:
             sink.answer = answer
@@ -299,7 +290,7 @@ def push_outage(ground):
     is_up = threading.Event()
 
     with Sink() as sink:
-        sink.answer = lambda h: take(h) if is_up.is_set() else reply(h, 503)
+        sink.answer = lambda h: take(h) if is_up.is_set() else servers.reply(h, 503)
         with pushing(ground, f"pyroscope={sink.url}") as service:
             def dropped():
                 return service.metrics()["tidemark_push_dropped_profiles_total"]

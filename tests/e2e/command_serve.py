@@ -117,10 +117,10 @@ def profile_of(ground, body, name="p.pb.gz"):
 
 
 def fields(message):
-    """(number, value) of a protobuf message: varints and bytes."""
+    """(number, value) of a protobuf message: integers, bytes, and 8 or 4 bytes as they are."""
     at = 0
 
-    def varint():
+    def number():
         nonlocal at
         value = shift = 0
         while True:
@@ -131,9 +131,9 @@ def fields(message):
             if byte < 128:
                 return value
     while at < len(message):
-        key = varint()
-        n = varint()
-        if key & 7 == 2:
+        key = number()
+        n = {1: 8, 5: 4}.get(key & 7) or number()
+        if key & 7:
             yield key >> 3, message[at:at + n]
             at += n
         else:

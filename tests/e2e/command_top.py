@@ -59,6 +59,13 @@ class Told:
         os.mkfifo(self.path)
         self.fd = os.open(self.path, os.O_RDWR)
 
+    def start(self):
+        """Without us, until it has begun."""
+        child = subprocess.Popen([self.program, self.path], cwd=self.path.parent,
+                                 stdout=subprocess.PIPE, text=True)
+        child.stdout.readline()
+        return child
+
     def hold_more(self):
         os.write(self.fd, b"x")
 
@@ -260,9 +267,7 @@ def top_fits_every_terminal(ground):
 @test
 def top_attaches_and_lets_go(ground):
     with Told(ground) as told:
-        child = subprocess.Popen([told.program, told.path], cwd=ground.scratch,
-                                 stdout=subprocess.PIPE, text=True)
-        child.stdout.readline()
+        child = told.start()
         with Pane(ground, ground.tidemark, "top", child.pid) as pane:
             pane.shows("attached")
             told.hold_more()
@@ -358,9 +363,7 @@ def top_refuses(ground):
 def top_gives_the_terminal_back(ground):
     """Also when it is told to end by a signal."""
     with Told(ground) as told:
-        child = subprocess.Popen([told.program, told.path], cwd=ground.scratch,
-                                 stdout=subprocess.PIPE, text=True)
-        child.stdout.readline()
+        child = told.start()
         with Pane(ground, ground.tidemark, "top", child.pid) as pane:
             pane.shows("attached")
             shell = pane.tmux("display", "-p", "#{pane_pid}").strip()

@@ -20,6 +20,16 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def reply(handler, status, body=b"", **headers):
+    """Of a handler of http.server: headers are named with underscores."""
+    handler.send_response(status)
+    for name, value in headers.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
 def build_id(path):
     notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True).stdout
     return notes.split("Build ID: ")[1].split()[0]

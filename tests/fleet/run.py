@@ -34,7 +34,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import fleet  # noqa: E402
 import ground as grounds  # noqa: E402
 import record  # noqa: E402
-from command_serve import serving  # noqa: E402
+from command_serve import fields, serving  # noqa: E402
 from ground import expect, wait_for  # noqa: E402
 from servers import answers, free_port  # noqa: E402
 
@@ -229,30 +229,6 @@ def field(number, value):
         return varint(number << 3) + varint(value)
     value = value.encode() if isinstance(value, str) else value
     return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def fields(message):
-    """(number, value) of a message: integers, bytes, and 8 or 4 bytes as they are."""
-    at = 0
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-    while at < len(message):
-        key = number()
-        n = {1: 8, 5: 4}.get(key & 7) or number()
-        if key & 7:
-            yield key >> 3, message[at:at + n]
-            at += n
-        else:
-            yield key >> 3, n
 
 
 def moment(seconds):
