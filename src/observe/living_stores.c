@@ -248,9 +248,9 @@ static enum tide_err read_stores(struct stores *stores, struct tide_capture **re
 {
   struct reading r = {.stores = stores};
   enum tide_err err = find_stores(&r, diag);
-  if (!err && !r.n_living)
-    err = fail_without(&r, diag);
-  if (err) {
+  if (err || !r.living) {
+    if (!err)
+      err = fail_without(&r, diag);
     reading_done(&r);
     return err;
   }
