@@ -3,8 +3,9 @@
 // What is wrong with a program's use of memory, and where: findings, ranked. Each stands on
 // recorded numbers, which it carries; words/finding_words.h makes sentences of it.
 //
-// A finding of high or medium confidence says that something should be changed. One of low
-// confidence is worth a look: the numbers are exact, but the program may well be meant to do so.
+// A fault says that something should be changed; how sure that is depends on what is known of the
+// run. A note is a fact that a healthy program may show as well, as what an item costs: its rule
+// has nothing that tells the two apart. It is never said to be wrong, and stands behind all faults.
 //
 // Findings refer to the naming they were made with and must not outlive it.
 #pragma once
@@ -52,10 +53,12 @@ extern const struct tide_evidence_row tide_evidence_rows[TIDE_EVIDENCES_N];
 
 extern const char *const tide_saving_words[TIDE_SAVINGS_N]; // "bytes", "copied_bytes", "calls"
 extern const char *const tide_confidence_words[];           // "low", "medium", "high"
+extern const char *const tide_finding_kind_words[];         // "fault", "note": by is_note
 
 struct tide_finding {
   enum tide_finding_rule rule;
   enum tide_confidence confidence;
+  bool is_note;                         // else a fault; its confidence is low
   const struct tide_named_frame *frame; // the naming's; NULL: no one place
   struct tide_amount saving;            // in the rule's unit
   bool is_sampled;                      // the evidence is estimated from samples, else counted
@@ -79,7 +82,8 @@ static inline void tide_finding_saves(struct tide_finding *finding, enum tide_ex
 }
 
 struct tide_findings {
-  struct tide_finding *items; // by falling confidence, then by falling share of what it would save
+  // Faults, then notes; by falling confidence, then by falling share of what it would save.
+  struct tide_finding *items;
   size_t n, cap;
   uint32_t unjudged; // rules, a bit each, that the capture has not got the numbers for
   bool is_short;     // nobody looked often enough to tell what came and went

@@ -21,6 +21,7 @@ const struct tide_evidence_row tide_evidence_rows[TIDE_EVIDENCES_N] = {
 };
 const char *const tide_saving_words[TIDE_SAVINGS_N] = {"bytes", "copied_bytes", "calls"};
 const char *const tide_confidence_words[] = {"low", "medium", "high"};
+const char *const tide_finding_kind_words[] = {"fault", "note"};
 
 // ---- what is looked at ----
 
@@ -234,7 +235,7 @@ static bool same_place(const struct tide_finding *a, const struct tide_finding *
   return a->frame && b->frame && !tide_place_compare(a->frame, b->frame);
 }
 
-// Of two at one place, in the same unit, the one of the earlier rule.
+// Of two at one place, in the same unit, the one of the earlier rule; but no note hides a fault.
 static bool is_outdone(const struct tide_findings *findings, const struct tide_finding *finding)
 {
   for (size_t i = 0; i < findings->n; i++) {
@@ -242,7 +243,9 @@ static bool is_outdone(const struct tide_findings *findings, const struct tide_f
     enum tide_saving mine = tide_rule_rows[finding->rule].saving;
     bool alike =
         (tide_rule_rows[other->rule].saving == TIDE_SAVING_BYTES) == (mine == TIDE_SAVING_BYTES);
-    if (other->rule < finding->rule && alike && same_place(other, finding))
+    bool is_first =
+        other->is_note == finding->is_note ? other->rule < finding->rule : finding->is_note;
+    if (is_first && alike && same_place(other, finding))
       return true;
   }
   return false;
@@ -280,6 +283,8 @@ struct ranked {
 static int by_rank(const void *left, const void *right)
 {
   const struct ranked *a = left, *b = right;
+  if (a->finding.is_note != b->finding.is_note)
+    return a->finding.is_note ? 1 : -1;
   if (a->finding.confidence != b->finding.confidence)
     return (int)b->finding.confidence - (int)a->finding.confidence;
   if (a->weight != b->weight)
@@ -296,7 +301,7 @@ static bool is_alike(struct tide_findings *findings, const struct tide_finding *
 {
   for (size_t i = 0; i < findings->n; i++) {
     struct tide_finding *first = &findings->items[i];
-    if (first->rule != finding->rule)
+    if (first->rule != finding->rule || first->is_note != finding->is_note)
       continue;
     bool is_less = finding->saving.value < first->saving.value / ALIKE_PART;
     first->n_alike += is_less;

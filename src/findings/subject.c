@@ -122,6 +122,14 @@ static enum tide_confidence confidence_in(const struct tide_subject *subject,
   return (int)confidence > steps ? confidence - (enum tide_confidence)steps : TIDE_CONFIDENCE_LOW;
 }
 
+// A rule that is itself not sure has a fact, and no fault; nor does what few looks saw of a course
+// tell a working set from what was forgotten.
+static bool is_fact(const struct tide_subject *subject, enum tide_finding_rule rule,
+                    enum tide_confidence by_rule)
+{
+  return by_rule == TIDE_CONFIDENCE_LOW || (subject->is_seldom_seen && is_of_course(rule));
+}
+
 struct tide_finding *tide_subject_find(const struct tide_subject *subject,
                                        enum tide_finding_rule rule,
                                        const struct tide_suspect *suspect,
@@ -131,10 +139,10 @@ struct tide_finding *tide_subject_find(const struct tide_subject *subject,
   const struct tide_image *image = subject->image;
   TIDE_GROW(to->items, to->n, to->cap);
   struct tide_finding *finding = &to->items[to->n++];
-  confidence = confidence_in(subject, rule, suspect, confidence);
   *finding = (struct tide_finding){
       .rule = rule,
-      .confidence = confidence,
+      .confidence = confidence_in(subject, rule, suspect, confidence),
+      .is_note = is_fact(subject, rule, confidence),
       .frame = suspect ? suspect->place->frame : NULL,
       .saving = tide_rule_rows[rule].saving == TIDE_SAVING_CALLS
                     ? tide_image_blocks(image, figure_of(rule), saving)

@@ -71,7 +71,8 @@ static inline int64_t tide_mean(int64_t sum, int64_t n)
   return n > 0 ? sum / n : 0;
 }
 
-// A new finding at a place (NULL: none); its saving is as exact as the figure is in this image.
+// A new finding at a place (NULL: none); its saving is as exact as the figure is in this image. One
+// that its rule has low confidence in is a note.
 // Valid until the next one.
 struct tide_finding *tide_subject_find(const struct tide_subject *subject,
                                        enum tide_finding_rule rule,

@@ -62,6 +62,7 @@ static void write_finding(struct tide_json *json, const struct tide_finding *fin
   TIDE_CLEANUP_FREE char *heading = tide_finding_heading(finding, style);
   tide_json_open_object(json);
   tide_json_put_text(json, "rule", tide_rule_rows[finding->rule].word);
+  tide_json_put_text(json, "kind", tide_finding_kind_words[finding->is_note]);
   tide_json_put_text(json, "confidence", tide_confidence_words[finding->confidence]);
   tide_json_put_text(json, "heading", heading);
   tide_json_put_text(json, "sentence", sentence);

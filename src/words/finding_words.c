@@ -64,27 +64,29 @@ static const char *share_words(struct telling *t, enum tide_evidence part, enum 
 
 static char *leak_words(struct telling *t)
 {
-  return tide_sprintf("%s leaks: %s of the %s blocks that it allocated all through the run were "
+  return tide_sprintf("%s %s: %s of the %s blocks that it allocated all through the run were "
                       "never freed, %s, which grew by %s a second",
-                      t->place, COUNT(BLOCKS), COUNT(ALLOCATIONS), BYTES(BYTES),
-                      BYTES(BYTES_PER_SECOND));
+                      t->place, t->finding->is_note ? "keeps what it allocates" : "leaks",
+                      COUNT(BLOCKS), COUNT(ALLOCATIONS), BYTES(BYTES), BYTES(BYTES_PER_SECOND));
 }
 
 static char *backlog_words(struct telling *t)
 {
   bool is_foreign = tide_finding_has(t->finding, TIDE_EVIDENCE_OF_FOREIGN_FREES);
-  return tide_sprintf("%s makes more than is used up: %s blocks (%s, %s of the peak) waited at "
+  return tide_sprintf("%s %s: %s blocks (%s, %s of the peak) waited at "
                       "once, of %s in all, each for %s in the mean%s",
-                      t->place, COUNT(BLOCKS), BYTES(BYTES), SHARE(BYTES, PEAK_BYTES),
-                      COUNT(ALLOCATIONS), TIME(RESIDENCE_NS),
-                      is_foreign ? ", until another thread freed them" : "");
+                      t->place,
+                      t->finding->is_note ? "has much at once" : "makes more than is used up",
+                      COUNT(BLOCKS), BYTES(BYTES), SHARE(BYTES, PEAK_BYTES), COUNT(ALLOCATIONS),
+                      TIME(RESIDENCE_NS), is_foreign ? ", until another thread freed them" : "");
 }
 
 static char *growth_words(struct telling *t)
 {
-  return tide_sprintf("%s only grows: %s blocks (%s, %s of the peak) came all through the run and "
+  return tide_sprintf("%s %s: %s blocks (%s, %s of the peak) came all through the run and "
                       "stayed until its end, %s a second",
-                      t->place, COUNT(BLOCKS), BYTES(BYTES), SHARE(BYTES, PEAK_BYTES),
+                      t->place, t->finding->is_note ? "keeps what comes" : "only grows",
+                      COUNT(BLOCKS), BYTES(BYTES), SHARE(BYTES, PEAK_BYTES),
                       BYTES(BYTES_PER_SECOND));
 }
 
@@ -137,7 +139,11 @@ static char *fragmented_words(struct telling *t)
 {
   struct tide_buf text = {0};
   TIDE_CLEANUP_FREE char *held = held_words(t);
-  tide_buf_printf(&text, "the allocator keeps memory that was freed: %s", held);
+  bool is_guess = !tide_finding_has(t->finding, TIDE_EVIDENCE_OF_FREE_BYTES);
+  tide_buf_printf(&text, "%s: %s",
+                  is_guess ? "more stays resident than blocks explain"
+                           : "the allocator keeps memory that was freed",
+                  held);
   if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_TRIM_BYTES))
     tide_buf_printf(&text, "; malloc_trim(0) would give back %s",
                     number(t, TIDE_EVIDENCE_OF_TRIM_BYTES) ? BYTES(TRIM_BYTES) : "nothing");
@@ -282,38 +288,48 @@ static char *temporary_words(struct telling *t)
 static const struct {
   char *(*sentence)(struct telling *t);
   const char *advice;
+  const char *of_note; // the same where it is a note; NULL: as it is
 } rules[TIDE_RULES_N] = {
-    [TIDE_RULE_LEAK] = {leak_words, "Free them where what they belong to ends."},
+    [TIDE_RULE_LEAK] = {leak_words, "Free them where what they belong to ends.",
+                        "If what they belong to has ended, free them there."},
     [TIDE_RULE_BACKLOG] = {backlog_words,
-                           "Give the queue a limit, so that its maker waits, or use it up faster."},
+                           "Give the queue a limit, so that its maker waits, or use it up faster.",
+                           "If it is a queue, a limit lets its maker wait."},
     [TIDE_RULE_GROWTH] = {growth_words,
                           "If it is a cache or a log, give it a limit; drop what is done with."},
     [TIDE_RULE_UNTOUCHED] = {untouched_words,
                              "Allocate what is needed, and more when it is; or a smaller default."},
     [TIDE_RULE_FRAGMENTED] = {fragmented_words,
                               "Keep blocks that stay apart from those that go; let the allocator "
-                              "give back after the peak (glibc's: malloc_trim(0))."},
+                              "give back after the peak (glibc's: malloc_trim(0)).",
+                              "A look at where its memory is, while it runs, tells what that is."},
     [TIDE_RULE_ARENAS] = {arenas_words,
                           "Run it with MALLOC_ARENA_MAX=1, or 2 where threads wait for each other "
                           "in malloc; or let fewer threads allocate."},
     [TIDE_RULE_END] = {end_words, "Run it with MALLOC_TRIM_THRESHOLD_=131072, or call "
                                   "malloc_trim(0) after such a phase."},
     [TIDE_RULE_THRESHOLD] =
-        {threshold_words, "Run it with MALLOC_MMAP_THRESHOLD_=131072: such blocks are then given "
-                          "back as they are freed, for a system call and new pages each; or free "
-                          "them in the order that they came in."},
+        {threshold_words,
+         "Run it with MALLOC_MMAP_THRESHOLD_=131072: such blocks are then given "
+         "back as they are freed, for a system call and new pages each; or free "
+         "them in the order that they came in.",
+         "If it stays so: MALLOC_MMAP_THRESHOLD_=131072 gives such blocks back when they are "
+         "freed."},
     [TIDE_RULE_SMALL] = {small_words,
                          "Allocate them together: an array, an arena or a pool of one size."},
     [TIDE_RULE_EARLY] = {early_words, "If it serves the start alone, free it after that."},
     [TIDE_RULE_EACH] = {each_words,
-                        "Make it smaller, lazy or shared: every byte counts as many times."},
+                        "For planning. If it is too much, make it smaller, lazy or shared: every "
+                        "byte counts as many times."},
     [TIDE_RULE_BUDGET] = {budget_words,
-                          "Fewer or smaller fields, or fewer items in memory at once."},
-    [TIDE_RULE_STEPS] = {steps_words,
-                         "Grow by half of it or more at a time, or reserve what it will hold."},
+                          "For planning. Fewer or smaller fields, or fewer items in memory at "
+                          "once, make it less."},
+    [TIDE_RULE_STEPS] =
+        {steps_words, "Grow by half of it or more at a time, or reserve what it will hold.",
+         "By half of it or more at a time it would not depend on what lies behind."},
     [TIDE_RULE_CROSSING] = {crossing_words,
-                            "Reserve what it will hold: while it grows, old and new are there at "
-                            "once."},
+                            "If its size is known before, reserve it: while it grows, old and new "
+                            "are there at once."},
     [TIDE_RULE_RESERVE] = {reserve_words, "Reserve what they will hold, or keep one and clear it."},
     [TIDE_RULE_TEMPORARY] = {temporary_words,
                              "Keep one buffer outside of the loop, or put it on the stack."},
@@ -354,6 +370,12 @@ char *tide_finding_sentence(const struct tide_finding *finding, const struct tid
   return sentence;
 }
 
+static const char *rule_advice(const struct tide_finding *finding)
+{
+  const char *of_note = rules[finding->rule].of_note;
+  return finding->is_note && of_note ? of_note : rules[finding->rule].advice;
+}
+
 // Of memory that is free and kept: what gives it back is another thing for each allocator.
 static const char *fragmented_advice(const struct tide_finding *finding)
 {
@@ -365,13 +387,12 @@ static const char *fragmented_advice(const struct tide_finding *finding)
   if (tide_finding_has(finding, TIDE_EVIDENCE_OF_FREE_BYTES))
     return "Keep blocks that stay apart from those that go; have the allocator give back after the "
            "peak (jemalloc: arena.<i>.purge or a shorter dirty_decay_ms, mimalloc: mi_collect).";
-  return rules[finding->rule].advice;
+  return rule_advice(finding);
 }
 
 const char *tide_finding_advice(const struct tide_finding *finding)
 {
-  return finding->rule == TIDE_RULE_FRAGMENTED ? fragmented_advice(finding)
-                                               : rules[finding->rule].advice;
+  return finding->rule == TIDE_RULE_FRAGMENTED ? fragmented_advice(finding) : rule_advice(finding);
 }
 
 char *tide_finding_saving_words(const struct tide_finding *finding, struct tide_style style)
@@ -391,6 +412,9 @@ char *tide_finding_heading(const struct tide_finding *finding, struct tide_style
 {
   const char *dot = style.utf8 ? " · " : " - ";
   TIDE_CLEANUP_FREE char *saving = tide_finding_saving_words(finding, style);
+  if (finding->is_note)
+    return tide_sprintf("%s%s%s%sa note: nothing wrong by itself",
+                        tide_rule_rows[finding->rule].word, dot, saving, dot);
   return tide_sprintf("%s%ssaves %s%s%sconfidence %s", tide_rule_rows[finding->rule].word, dot,
                       finding->saving.exactness == TIDE_EXACT ? "up to " : "", saving, dot,
                       tide_confidence_words[finding->confidence]);
@@ -398,9 +422,16 @@ char *tide_finding_heading(const struct tide_finding *finding, struct tide_style
 
 char *tide_findings_title(const struct tide_findings *findings, const char *program)
 {
-  return findings->n
-             ? tide_sprintf("%s: %zu finding%s", program, findings->n, findings->n > 1 ? "s" : "")
-             : tide_sprintf("%s: nothing found by the %d rules", program, TIDE_RULES_N);
+  size_t n_faults = 0;
+  while (n_faults < findings->n && !findings->items[n_faults].is_note)
+    n_faults++;
+  size_t n_notes = findings->n - n_faults;
+  TIDE_CLEANUP_FREE char *notes =
+      n_notes ? tide_sprintf(", %zu note%s", n_notes, n_notes > 1 ? "s" : "") : tide_strdup("");
+  return n_faults ? tide_sprintf("%s: %zu finding%s%s", program, n_faults, n_faults > 1 ? "s" : "",
+                                 notes)
+                  : tide_sprintf("%s: nothing %sfound by the %d rules%s", program,
+                                 n_notes ? "wrong " : "", TIDE_RULES_N, notes);
 }
 
 // ---- two runs ----

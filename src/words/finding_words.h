@@ -14,10 +14,11 @@ char *tide_finding_sentence(const struct tide_finding *finding, const struct tid
 // "Give the queue a limit, so that its maker waits."
 const char *tide_finding_advice(const struct tide_finding *finding);
 
-// What stands above a sentence: "backlog · saves up to 23.6 MiB of memory · confidence high".
+// What stands above a sentence: "backlog · saves up to 23.6 MiB of memory · confidence high", or
+// "each · 66.4 KiB of memory · a note: nothing wrong by itself".
 char *tide_finding_heading(const struct tide_finding *finding, struct tide_style style);
 
-// What stands above all of them: "indexer: 3 findings".
+// What stands above all of them: "indexer: 3 findings, 1 note".
 char *tide_findings_title(const struct tide_findings *findings, const char *program);
 
 // "23.6 MiB at the peak", "3.9 M calls of the allocator", "1.2 GiB of copying".

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tidemark explain: every planted fault is named first, with its line; healthy programs, ours and
-others', get no finding of more than low confidence.
+others', get no fault of any confidence.
 
 The programs are in tests/findings. Their faults are marked where they are: "fault: NAME RULE".
 """
@@ -24,6 +24,8 @@ FAULT = re.compile(r"// fault: (\S+) (\S+)$")
 MODE = re.compile(r'^ *(?:\{|if \(name == |else if \(name == )?"(\w+)"(?:, run_|\)| => )')
 AT_ONCE = 6  # most of them sleep most of the time
 
+NOTES = {"early", "each", "budget", "crossing"}
+COUNTED = {"small", "reserve", "temporary", "untouched"}
 Fault = collections.namedtuple("Fault", "name rule line source")
 
 # Real programs, on input that is made here.
@@ -119,14 +121,16 @@ def explain_names_every_fault(ground):
     first = [fault for fault in jobs if places(results[fault])[:1] == [wanted(fault)]]
     named = [fault for fault in jobs if wanted(fault) in places(results[fault])]
     missed = [fault for fault in jobs if fault not in named]
-    score = (f"faults: {len(jobs)} planted, {len(first)} named first, "
+    notes = [fault for fault in first if results[fault]["findings"][0]["kind"] == "note"]
+    score = (f"faults: {len(jobs)} planted, {len(first)} named first ({len(notes)} by a note), "
              f"{len(named) - len(first)} named later, {len(missed)} missed")
-    print(f"  {score}", flush=True)
+    print(f"  {score}\n  by a note: {', '.join(fault.name for fault in notes)}", flush=True)
     expect(len(first) == len(jobs), score + "".join(
         f"\n    {fault.name}: {places(results[fault])[:3]}, not {wanted(fault)}"
         for fault in jobs if fault not in first))
     for fault in jobs:
         check_finding(results[fault]["findings"][0])
+        check_kinds(results[fault]["findings"])
 
 
 def check_finding(found):
@@ -137,6 +141,19 @@ def check_finding(found):
     expect(f"{os.path.basename(found['file'])}:{found['line']}" in found["sentence"],
            found["sentence"])
     expect(re.search(r"\d", found["sentence"]) and found["advice"], found["sentence"])
+
+
+def check_kinds(findings):
+    """Notes stand behind all faults and are not said to be wrong; those of some rules always are,
+    and those that need no looks at the run never."""
+    kinds = [found["kind"] for found in findings]
+    expect(kinds == sorted(kinds) and {*kinds} <= {"fault", "note"}, f"{kinds}")
+    for found in findings:
+        is_note = found["kind"] == "note"
+        expect(("a note: nothing wrong by itself" in found["heading"]) == is_note and
+               ("confidence" in found["heading"]) == (not is_note), found["heading"])
+        if found["rule"] in NOTES | COUNTED:
+            expect(is_note == (found["rule"] in NOTES), f"{found['rule']} is a {found['kind']}")
 
 
 def healthy_jobs(ground):
@@ -163,12 +180,14 @@ def explain_is_silent_on_healthy_programs(ground):
     expect(len(jobs) >= 20, f"{len(jobs)} programs are not enough of them")
     results = tried(jobs, lambda name: explained(ground, name, jobs[name]))
     alarms = {name: [(found["rule"], found["confidence"], found["sentence"])
-                     for found in result["findings"] if found["confidence"] != "low"]
+                     for found in result["findings"] if found["kind"] != "note"]
               for name, result in results.items()}
+    for result in results.values():
+        check_kinds(result["findings"])
     quiet = sum(not result["findings"] for result in results.values())
     n_alarms = sum(bool(found) for found in alarms.values())
-    score = (f"healthy: {len(jobs)} programs, {n_alarms} false alarms, {quiet} without any "
-             f"finding, {len(jobs) - quiet - n_alarms} with one of low confidence")
+    score = (f"healthy: {len(jobs)} programs, {n_alarms} false alarms, {quiet} of which nothing "
+             f"is told, {len(jobs) - quiet - n_alarms} with notes")
     print(f"  {score}", flush=True)
     expect(not n_alarms, score + "".join(f"\n    {name}: {found}" for name, found in alarms.items()
                                          if found))

@@ -239,7 +239,7 @@ static void too_few_looks_are_said(void **state)
   judged_done(&j);
 }
 
-// Of 12 moments 7 looks: the same is told, and not as sure.
+// Of 12 moments 7 looks: the same is told, but not that it is wrong.
 static void few_looks_are_less_sure(void **state)
 {
   struct tide_capture *capture = leaking(10);
@@ -255,6 +255,14 @@ static void few_looks_are_less_sure(void **state)
   assert_int_equal(j.findings->n, 1);
   assert_int_equal(j.findings->items[0].rule, TIDE_RULE_LEAK);
   assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_LOW);
+  assert_true(j.findings->items[0].is_note);
+  char *words = tide_finding_sentence(j.findings->items, j.naming, (struct tide_style){0});
+  assert_non_null(strstr(words, "keeps what it allocates"));
+  free(words);
+  char *title = tide_findings_title(j.findings, "prog");
+  assert_non_null(strstr(title, "prog: nothing wrong found by the "));
+  assert_non_null(strstr(title, " rules, 1 note"));
+  free(title);
   judged_done(&j);
 }
 
@@ -265,6 +273,7 @@ static void little_of_the_memory_is_not_sure(void **state)
   capture->images->page_peak_bytes = 20 * 10 * LOOKS * BLOCK;
   struct judged j = judge(capture);
   assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_LOW);
+  assert_true(j.findings->items[0].is_note);
   judged_done(&j);
   capture = leaking(10);
   capture->images->page_peak_bytes = 100 * 10 * LOOKS * BLOCK;
@@ -276,6 +285,7 @@ static void little_of_the_memory_is_not_sure(void **state)
   capture->images->max_rss_bytes = 3 * 10 * LOOKS * BLOCK; // reserved, and not used
   j = judge(capture);
   assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_HIGH);
+  assert_false(j.findings->items[0].is_note);
   judged_done(&j);
 }
 
@@ -534,8 +544,10 @@ static void what_no_table_saw_is_judged_by_ticks(void **state)
       if (j.findings->items[k].rule == TIDE_RULE_FRAGMENTED)
         found = &j.findings->items[k];
     assert_int_equal(found != NULL, cases[i].fires);
-    if (found)
+    if (found) {
       assert_int_equal(found->confidence, TIDE_CONFIDENCE_LOW);
+      assert_true(found->is_note);
+    }
     judged_done(&j);
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is wrong and what to do about it, in the words of "tidemark explain": the weightiest of what
-// should be changed, and on demand the rest. A sentence leads to the place it is about.
+// should be changed, and on demand the rest and the notes, which say nothing is wrong. A sentence
+// leads to the place it is about.
 
 import type { Finding } from "../engine/model.ts";
 import { cleanWithin } from "../flame/clean.ts";
@@ -18,7 +19,7 @@ const shown = (text: string) => unbroken(cleanWithin(text, LONGEST));
 
 function One({ finding }: { finding: Finding }) {
   return (
-    <li class={finding.confidence}>
+    <li class={finding.kind === "note" ? "note" : finding.confidence}>
       <p class="finding-head">{shown(finding.heading)}</p>
       <p>
         <button type="button" class="sentence" onClick={() => go(stepTo(finding))}>
@@ -40,19 +41,25 @@ function List({ findings, from }: { findings: Finding[]; from: number }) {
   );
 }
 
+function restWords(faults: number, notes: number): string {
+  const more = faults ? [plural(faults, "more finding", "more findings")] : [];
+  return `And ${[...more, ...(notes ? [plural(notes, "note", "notes")] : [])].join(", ")}`;
+}
+
 export function Findings() {
   const { list, title, unjudged, none } = use(model).facts.findings;
-  const weighty = list.filter(({ confidence }) => confidence !== "low").length;
+  const faults = list.filter(({ kind }) => kind === "fault");
+  const weighty = faults.filter(({ confidence }) => confidence !== "low").length;
   const n = Math.min(SHOWN, weighty);
   const rest = list.length - n;
-  const more = n ? `And ${plural(rest, "more finding", "more findings")}` : shown(title ?? "");
+  const more = restWords(faults.length - n, list.length - faults.length);
   const why = unjudged && <p class="muted">Not judged: {shown(unjudged)}.</p>;
   return (
     <section class="findings" aria-label="Findings">
       {n > 0 && <List findings={list.slice(0, n)} from={0} />}
       {rest > 0 && (
         <details>
-          <summary>{n < weighty ? more : `${more}, of low confidence: worth a look`}</summary>
+          <summary>{n ? more : shown(title ?? "")}</summary>
           <List findings={list.slice(n)} from={n} />
           {why}
         </details>

@@ -66,7 +66,7 @@ function checkResidence(residence: unknown): void {
 function checkFindings(findings: unknown): void {
   const isFinding = (one: unknown) =>
     isObject(one) &&
-    ["heading", "sentence", "advice", "see"].every((key) => typeof one[key] === "string");
+    ["kind", "heading", "sentence", "advice", "see"].every((key) => typeof one[key] === "string");
   if (!isObject(findings) || !Array.isArray(findings.list) || !findings.list.every(isFinding))
     fail("its facts do not say what was found");
 }

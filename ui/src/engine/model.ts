@@ -150,6 +150,7 @@ export interface Told {
 // What is wrong, as "tidemark explain" has it.
 export interface Finding {
   rule: string;
+  kind: "fault" | "note"; // a note is no fault, and comes after all of them
   confidence: "low" | "medium" | "high";
   heading: string; // rule, saving and confidence in words
   sentence: string;
