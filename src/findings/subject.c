@@ -102,12 +102,9 @@ static unsigned missing_of(const struct tide_subject *subject)
          (capture->roll.n_rows ? TIDE_MISSING_PROCESSES : 0);
 }
 
-// One step less where blocks were sampled, and where the line is not known; nothing is sure of a
-// place without a name, which may be the allocator's wrapper of the whole program, nor of a course
-// that few looks were taken at.
+// One step less where blocks were sampled, and where the line is not known.
 // What is missing of the program itself may be what would have told against it.
 static enum tide_confidence confidence_in(const struct tide_subject *subject,
-                                          enum tide_finding_rule rule,
                                           const struct tide_suspect *suspect,
                                           enum tide_confidence confidence)
 {
@@ -117,17 +114,18 @@ static enum tide_confidence confidence_in(const struct tide_subject *subject,
            subject->profile->capture->cut;
   const struct tide_named_frame *frame = suspect ? suspect->place->frame : NULL;
   steps += frame && !frame->line;
-  if ((frame && !frame->function) || (subject->is_seldom_seen && is_of_course(rule)))
-    return TIDE_CONFIDENCE_LOW;
   return (int)confidence > steps ? confidence - (enum tide_confidence)steps : TIDE_CONFIDENCE_LOW;
 }
 
-// A rule that is itself not sure has a fact, and no fault; nor does what few looks saw of a course
-// tell a working set from what was forgotten.
+// A rule that is itself not sure has a fact, and no fault. Nothing is sure of a place without a
+// name, which may be the allocator's wrapper of the whole program; nor of a course that few looks
+// were taken at, where a working set looks like what was forgotten.
 static bool is_fact(const struct tide_subject *subject, enum tide_finding_rule rule,
-                    enum tide_confidence by_rule)
+                    const struct tide_suspect *suspect, enum tide_confidence by_rule)
 {
-  return by_rule == TIDE_CONFIDENCE_LOW || (subject->is_seldom_seen && is_of_course(rule));
+  const struct tide_named_frame *frame = suspect ? suspect->place->frame : NULL;
+  return by_rule == TIDE_CONFIDENCE_LOW || (frame && !frame->function) ||
+         (subject->is_seldom_seen && is_of_course(rule));
 }
 
 struct tide_finding *tide_subject_find(const struct tide_subject *subject,
@@ -139,10 +137,11 @@ struct tide_finding *tide_subject_find(const struct tide_subject *subject,
   const struct tide_image *image = subject->image;
   TIDE_GROW(to->items, to->n, to->cap);
   struct tide_finding *finding = &to->items[to->n++];
+  bool is_note = is_fact(subject, rule, suspect, confidence);
   *finding = (struct tide_finding){
       .rule = rule,
-      .confidence = confidence_in(subject, rule, suspect, confidence),
-      .is_note = is_fact(subject, rule, confidence),
+      .confidence = is_note ? TIDE_CONFIDENCE_LOW : confidence_in(subject, suspect, confidence),
+      .is_note = is_note,
       .frame = suspect ? suspect->place->frame : NULL,
       .saving = tide_rule_rows[rule].saving == TIDE_SAVING_CALLS
                     ? tide_image_blocks(image, figure_of(rule), saving)

@@ -266,6 +266,21 @@ static void few_looks_are_less_sure(void **state)
   judged_done(&j);
 }
 
+// A place without a name may be what the whole program allocates through.
+static void a_place_without_a_name_is_not_accused(void **state)
+{
+  struct tide_capture *capture = leaking(10);
+  capture->images->frames[LEAKY].pc = 100; // of which nobody knows a name
+  struct judged j = judge(capture);
+  assert_int_equal(j.findings->n, 1);
+  assert_int_equal(j.findings->items[0].rule, TIDE_RULE_LEAK);
+  assert_true(j.findings->items[0].is_note);
+  char *heading = tide_finding_heading(j.findings->items, (struct tide_style){0});
+  assert_non_null(strstr(heading, "a note: nothing wrong by itself"));
+  free(heading);
+  judged_done(&j);
+}
+
 // The heap is the smaller part of what the program has in memory.
 static void little_of_the_memory_is_not_sure(void **state)
 {
@@ -566,6 +581,7 @@ UNIT_TESTS(findings_test)
       cmocka_unit_test(what_lacks_is_not_judged),
       cmocka_unit_test(too_few_looks_are_said),
       cmocka_unit_test(few_looks_are_less_sure),
+      cmocka_unit_test(a_place_without_a_name_is_not_accused),
       cmocka_unit_test(little_of_the_memory_is_not_sure),
       cmocka_unit_test(a_table_of_before_says_so),
       cmocka_unit_test(blocks_from_elsewhere_are_counted),
