@@ -171,12 +171,14 @@ static uint64_t n_brief(const struct tide_subject *subject, const struct tide_su
 }
 
 // Within one thread a queue is told from a working set by its course alone: up and, once nothing
-// comes any more, down, and nearly all of it waits.
+// comes any more, down, and nearly all of it waits. What was there as a whole before any of it went
+// is no queue, but what a program reads in and takes down at its end.
 static bool has_course_of_queue(const struct tide_subject *subject,
-                                const struct tide_suspect *suspect)
+                                const struct tide_suspect *suspect, int64_t born, int64_t most)
 {
   const int64_t *curve = suspect->course.live_blocks;
-  return tide_course_climbs(curve) + tide_course_falls(curve) >= RISES_LEAST &&
+  return most * 100 < born * KEPT_PERCENT &&
+         tide_course_climbs(curve) + tide_course_falls(curve) >= RISES_LEAST &&
          n_brief(subject, suspect) < suspect->n_ended / BRIEF_SHARE;
 }
 
@@ -194,7 +196,7 @@ static void look_for_backlog(const struct tide_subject *subject, const struct ti
     return;
   bool is_foreign = place->n_foreign > (uint64_t)died / 2;
   if (!is_used_up(subject, suspect, born, most) ||
-      (!is_foreign && !has_course_of_queue(subject, suspect)))
+      (!is_foreign && !has_course_of_queue(subject, suspect, born, most)))
     return;
   struct tide_finding *finding =
       tide_subject_find(subject, TIDE_RULE_BACKLOG, suspect,

@@ -16,6 +16,24 @@ static void run_server(void)
     step_work(i);
 }
 
+// A document that is read in, and taken down piece by piece at the end.
+static void run_taken_down(void)
+{
+  struct node *first = NULL;
+  for (int i = 0; i < 1000; i++) {
+    struct node *node = filled(malloc(sizeof *node), sizeof *node);
+    node->next = first;
+    first = node;
+    nap_us(200);
+  }
+  while (first) {
+    struct node *next = first->next;
+    free(first);
+    first = next;
+    nap_us(200);
+  }
+}
+
 // A queue between threads that holds 32 items at most.
 enum { ROOM = 32 };
 static struct {
@@ -279,6 +297,7 @@ int main(int argc, char **argv)
     void (*run)(void);
   } modes[] = {
       {"server", run_server},
+      {"taken_down", run_taken_down},
       {"bounded_queue", run_bounded_queue},
       {"bounded_cache", run_bounded_cache},
       {"loader", run_loader},
