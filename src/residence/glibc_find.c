@@ -83,10 +83,20 @@ static bool is_top(struct tide_space *space, uint64_t top, uint64_t self)
   return !read_word(space, top + 8, &size) || size & ~7ull;
 }
 
+// Whether enough pairs begin with what may be an address of a chunk. Of most data they do not, and
+// is_bin() would read the process word by word to say so.
+static bool may_be_bins(const uint64_t *words)
+{
+  int n = 0;
+  for (int i = 0; i < BINS && n + BINS - i > LIKE_BINS; i++)
+    n += words[BINS_AT + 2 * i] && words[BINS_AT + 2 * i] % 16 == 0;
+  return n > LIKE_BINS;
+}
+
 static int count_bins(struct tide_space *space, const uint64_t *words, uint64_t at)
 {
   int n = 0;
-  if (!is_top(space, words[TOP_AT], at + TOP_AT * 8ull))
+  if (!may_be_bins(words) || !is_top(space, words[TOP_AT], at + TOP_AT * 8ull))
     return 0;
   for (int i = 0; i < BINS && n + BINS - i > LIKE_BINS; i++)
     n += is_bin(space, &words[BINS_AT + 2 * i], at + (TOP_AT + 2ull * (unsigned)i) * 8);
