@@ -188,6 +188,12 @@ bool tide_lookout_is_due(const struct tide_lookout_purse *purse, struct tide_loo
   note_moves(tables, image, now_ns);
   uint64_t expected_ns = expected_ns_of(purse, image->rss_bytes);
   uint64_t after_ns = purse->spent_ns + expected_ns, earned_ns = now_ns / SHARE;
+  uint64_t credit_ns = CREDIT_NS, busy_credit_ns = BUSY_CREDIT_NS;
+  if (image->is_sampled) {
+    earned_ns /= TIDE_SAMPLED_REST;
+    credit_ns /= TIDE_SAMPLED_REST;
+    busy_credit_ns /= TIDE_SAMPLED_REST;
+  }
   bool is_first = !tables->seen_bytes, is_large = image->rss_bytes >= FIRST_BYTES;
   bool is_time = now_ns >= tables->next_ns;
   bool is_new = is_first ? is_large : is_other(image, tables->seen_bytes, tables->seen_live);
@@ -197,9 +203,9 @@ bool tide_lookout_is_due(const struct tide_lookout_purse *purse, struct tide_loo
     return false;
   bool is_still = now_ns - tables->still_ns >= STILL_NS + 2 * expected_ns;
   if (is_still && has_waited(tables, image, now_ns))
-    return after_ns <= earned_ns + CREDIT_NS;
+    return after_ns <= earned_ns + credit_ns;
   bool has_doubled = is_large && image->rss_bytes / 2 >= tables->seen_bytes;
-  return (is_still || has_doubled) && after_ns <= earned_ns + BUSY_CREDIT_NS;
+  return (is_still || has_doubled) && after_ns <= earned_ns + busy_credit_ns;
 }
 
 void tide_lookout_note_look(struct tide_lookout_tables *tables,

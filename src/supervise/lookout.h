@@ -10,8 +10,13 @@
 // and on their cores, so a quarter of it is theirs, once both stand still or each time that they
 // have doubled: a table of a program that grows is soon out of date. Tables are thinned out like
 // snapshots; the one of the most memory stays.
+//
+// A program of which samples alone are recorded may run for months, and is not to notice: tables,
+// ticks and snapshots (observe/sample.h) then take a tenth of that.
 #pragma once
 #include "model/residence_table.h"
+
+enum { TIDE_SAMPLED_REST = 10 }; // so many times as long between two looks
 
 struct tide_lookout;
 
@@ -39,6 +44,7 @@ struct tide_lookout_image {
   int pid_fd, store_fd;           // the caller's
   uint64_t rss_bytes, live_bytes; // now
   uint64_t cpu_ns;                // that it has worked; 0: not known
+  bool is_sampled;                // only some of its events are recorded
 };
 
 // Shall one be taken now? Notes what the image does; ask at every sample.

@@ -211,6 +211,7 @@ static void consider_table(struct tide_watch *watch, struct tide_watched *w, uin
       .rss_bytes = tick->rss_bytes,
       .live_bytes = (uint64_t)tick->live_bytes,
       .cpu_ns = cpu_ns_of(w->visit.pid),
+      .is_sampled = w->view.header.sample_bits != 0,
   };
   tide_lookout_consider(watch->lookout, &w->tables, &image, time_ns);
 }
@@ -249,8 +250,9 @@ uint64_t tide_watch_look_around(struct tide_watch *watch)
       w->n_retries += w->n_retries < MAX_RETRY_DOUBLINGS;
       if (tide_watched_is_ready(watch, w, now_ns)) {
         uint64_t time_ns = tide_watch_since_origin(watch, now_ns);
+        size_t n_sharing = watch->n_living * (w->view.header.sample_bits ? TIDE_SAMPLED_REST : 1u);
         w->look_ns =
-            watch->origin_ns + tide_sampler_look(&w->sampler, &w->view, time_ns, watch->n_living);
+            watch->origin_ns + tide_sampler_look(&w->sampler, &w->view, time_ns, n_sharing);
         consider_table(watch, w, time_ns);
       }
     }

@@ -28,6 +28,7 @@ struct program {
   uint64_t (*rss)(uint64_t now_ns);
   uint64_t ns_per_mib, fixed_ns;
   bool works; // else it waits
+  bool is_sampled;
 };
 
 struct looks {
@@ -44,10 +45,15 @@ static struct looks watch(struct program program, uint64_t for_ns)
   for (uint64_t now = TICK; now <= for_ns; now += TICK) {
     uint64_t rss = program.rss(now), cost = rss / MIB * program.ns_per_mib + program.fixed_ns;
     struct tide_lookout_image image = {
-        .rss_bytes = rss, .live_bytes = rss / 2, .cpu_ns = program.works ? now : MS};
+        .rss_bytes = rss,
+        .live_bytes = rss / 2,
+        .cpu_ns = program.works ? now : MS,
+        .is_sampled = program.is_sampled,
+    };
+    uint64_t credit = (program.works ? 62 : 250) * MS, rest = program.is_sampled ? 10 : 1;
     if (!tide_lookout_is_due(&purse, &tables, &image, now))
       continue;
-    assert_true(purse.spent_ns <= now / 50 + (program.works ? 62 : 250) * MS);
+    assert_true(purse.spent_ns <= (now / 50 + credit) / rest);
     tide_lookout_note_look(&tables, &image, now);
     tide_lookout_note_cost(&purse, rss, cost);
     looks.n++;
@@ -121,6 +127,20 @@ static void one_that_never_stands_still_is_looked_at_when_it_doubled(void **stat
   looks = watch((struct program){steady, MS / 2}, S); // to 101 MiB
   assert_true(looks.n >= 3 && looks.n <= 6);
   assert_true(looks.most_bytes >= 50 * MIB);
+}
+
+// One that is sampled takes a tenth of that; what it is looked at in the end is the same.
+static void one_that_is_sampled_is_looked_at_less(void **state)
+{
+  (void)state;
+  const struct program all = {plateau, MS / 2}, some = {plateau, MS / 2, .is_sampled = true};
+  assert_int_equal(watch(some, 2 * S).n, 0); // a hundred milliseconds are not earned yet
+  struct looks looks = watch(some, 60 * S);
+  assert_true(looks.n >= 1 && looks.n <= watch(all, 60 * S).n);
+  assert_int_equal(looks.most_bytes, 200 * MIB);
+  // A small one is seen as soon as others.
+  looks = watch((struct program){small, MS / 2, .is_sampled = true}, S);
+  assert_true(looks.n >= 1);
 }
 
 // A hundred milliseconds for each: more than those who work are charged before it was earned.
@@ -203,6 +223,7 @@ UNIT_TESTS(lookout_test)
       cmocka_unit_test(a_small_one_is_looked_at_once_it_is_old),
       cmocka_unit_test(one_that_stands_still_is_looked_at_there),
       cmocka_unit_test(one_that_never_stands_still_is_looked_at_when_it_doubled),
+      cmocka_unit_test(one_that_is_sampled_is_looked_at_less),
       cmocka_unit_test(one_that_works_on_is_looked_at_later),
       cmocka_unit_test(a_huge_one_waits),
       cmocka_unit_test(one_is_taken_by_its_thread),
