@@ -45,10 +45,10 @@ fmt: ## format every C file
 	@tools/setup.sh lint
 	@find src tests bench examples -name '*.[ch]' 2>/dev/null | xargs clang-format -i
 
-bench: ## measure tidemark and its peers; writes docs/overhead.md (ARGS=--quick for a trial)
+bench: ## measure tidemark and its peers; writes docs/overhead.md (T=forks one table, ARGS=--quick)
 	@tools/setup.sh build bench
 	@$(MAKE) --no-print-directory all
-	@python3 bench/run.py $(ARGS)
+	@python3 bench/run.py $(if $(filter-out all,$(T)),--only $(T)) $(ARGS)
 
 install: all ## install below $(DESTDIR)$(PREFIX)
 	@meson configure $(BUILD) --prefix $(PREFIX)

@@ -3,12 +3,14 @@
 """Measure tidemark and its peers in one run, on one machine, with the same binaries.
 
   bench/run.py [--quick] [--only SECTION,…] [--programs REGEX] [--repeats N] [--json FILE]
-               [--no-docs]
+               [--no-docs] [--keep FILE…]
 
 Repeats are interleaved (plain, tidemark, heaptrack, plain, …), where runs are short in a new order
 each time, so that a slow minute of the machine hits everybody alike. Writes the numbers as JSON to
-build/bench.json and, after a full run, the tables to docs/overhead.md. Nothing is asserted: a
-benchmark measures, a test judges.
+build/bench.json and, after a full run, the tables to docs/overhead.md. With --keep nothing is
+measured: docs/overhead.md is written from such files, the later ones first, and what none of them
+has stays as it is there; each section says when it was measured. Nothing is asserted: a benchmark
+measures, a test judges.
 """
 import argparse
 import json
@@ -31,6 +33,7 @@ import measure
 import page
 import peers
 import said
+import sampling
 import stacks
 import stages
 import symbols
@@ -354,12 +357,16 @@ def running_already(bench):
     return attach.attach(bench, ROOT, BUILD, say)
 
 
+def by_samples(bench):
+    return sampling.sampling(bench, BUILD, ROOT, say)
+
+
 def large_processes(bench):
     return looks.looks(bench, BUILD, say)
 
 
 SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage,
-            "devices": by_device, "said": overhead_said,
+            "devices": by_device, "said": overhead_said, "sampling": by_samples,
             "startup": startup, "finish": finish, "forks": processes, "memory": memory,
             "looks": large_processes,
             "stacks": new_stacks, "threads": crowds, "attach": running_already, "naming": naming,
@@ -371,9 +378,11 @@ def arguments():
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
     parser.add_argument("--only", default=",".join(SECTIONS), help="sections, comma-separated")
     parser.add_argument("--programs", default="", metavar="REGEX",
-                        help="of sections programs and said, those rows alone")
+                        help="of sections programs, said and sampling, those rows alone")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--json", default=str(BUILD / "bench.json"))
+    parser.add_argument("--keep", nargs="+", metavar="FILE",
+                        help="write docs/overhead.md from these results")
     parser.add_argument("--no-docs", action="store_true", help="leave docs/overhead.md alone")
     options = parser.parse_args()
     options.sections = options.only.split(",")
@@ -383,8 +392,21 @@ def arguments():
     return options
 
 
+def keep(paths):
+    """The page from results of several runs, and from itself."""
+    path = ROOT / "docs/overhead.md"
+    results = [json.loads(pathlib.Path(name).read_text()) for name in paths]
+    if any(result["quick"] for result in results):
+        raise measure.Failed("a quick run's numbers are no result")
+    path.write_text(table.page_of(results, path.read_text()))
+    say(f"wrote {path}")
+
+
 def main():
     options = arguments()
+    if options.keep:
+        keep(options.keep)
+        return
     with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as scratch:
         bench = Bench(options, scratch)
         subprocess.run(["cc", "-O2", "-g", str(ROOT / "bench/pairs.c"), "-o", bench.pairs,

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark's JSON as the page people read (docs/overhead.md)."""
+import sys
+
 import devices
+import sampling
 import stages
 
 NAMES = ["plain", "tidemark", "heaptrack", "dhat", "gperftools"]
@@ -267,6 +270,10 @@ def exports_lines(entry):
     return lines
 
 
+def sampling_lines(entry):
+    return sampling.lines(entry, sys.modules[__name__])
+
+
 DEEDS = [("zoom", "zooming"), ("hover", "hovering"), ("scroll", "scrolling"),
          ("search", "searching, a new pattern each frame")]
 
@@ -324,6 +331,14 @@ SECTIONS = [
      "the same time on one core, so that a slow second of the machine hits both; servers get the "
      "same requests in the same pieces, one client's. Medians. Within: by a quarter of what is "
      "added, or 3 points where that is less than a tenth.", said_lines),
+    ("sampling", "Samples alone",
+     "With `--sample`, one for 512 KiB, beside jemalloc's profiler (`lg_prof_sample:19`) and "
+     "gperftools' sampler (`TCMALLOC_SAMPLE_PARAMETER`), which come with their allocators: each is "
+     "compared with its allocator that does not sample, tidemark with the program as it is, and so "
+     "is a second run of that. All ways of a program run at the same time on one core and work in "
+     "turns, tidemark's process counts as its; the median of many sessions, in brackets the "
+     "interval that holds the true one with 95 % confidence. Starting and writing the capture are "
+     "in the tables above and below. redis-server is linked to jemalloc.", sampling_lines),
     ("startup", "A program that does nothing", "", startup_lines),
     ("finish", "The capture", "", finish_lines),
     ("forks", "Many processes",
@@ -371,17 +386,57 @@ SECTIONS = [
 ]
 
 
-def markdown(result):
+def machine_words(result):
     machine = result["machine"]
+    return (f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
+            f"{machine['arch']}; {machine['system']}, Linux {machine['kernel']}, "
+            f"{machine['libc']}.")
+
+
+def when(result):
+    return (f"Commit {result['commit']}, {result['date']}. Medians of {result['repeats']} repeats, "
+            "lowest to highest in brackets.")
+
+
+def section(result, key, title, text, render):
+    return ["", f"## {title}", ""] + ([text, ""] if text else []) + render(result[key])
+
+
+def markdown(result):
     lines = ["# What recording costs", "",
              "Written by `make bench`; every tool in the same run, the repeats interleaved.", "",
-             f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
-             f"{machine['arch']}; {machine['system']}, Linux {machine['kernel']}, "
-             f"{machine['libc']}. Commit {result['commit']}, {result['date']}. "
-             f"Medians of {result['repeats']} repeats, lowest to highest in brackets."]
+             f"{machine_words(result)} {when(result)}"]
     if result["missing"]:
         lines += ["", f"Not installed, so left out: {', '.join(sorted(result['missing']))}."]
-    for key, title, text, render in SECTIONS:
+    for key, *rest in SECTIONS:
         if result.get(key):
-            lines += ["", f"## {title}", ""] + ([text, ""] if text else []) + render(result[key])
+            lines += section(result, key, *rest)
+    return "\n".join(lines) + "\n"
+
+
+def sections_of(page):
+    """{title: text} of a page, and its machine and when it was measured."""
+    head, *rest = ("\n" + page).split("\n## ")
+    told = next((line for line in head.splitlines() if ". Commit " in line), "")
+    machine, _, commit = told.partition(" Commit ")
+    return {part.partition("\n")[0]: part.partition("\n")[2].strip("\n") for part in rest}, (
+        machine, f"Commit {commit}")
+
+
+def page_of(results, page):
+    """The page of several runs' results, each section from the last that has it. What none has is
+    taken from an older page. Every section says when it was measured."""
+    old, (old_machine, old_when) = sections_of(page)
+    lines = ["# What recording costs", "",
+             "Written by `make bench`, section by section: of each, every tool in the same run, "
+             "the repeats interleaved.", "", machine_words(results[-1])]
+    for key, title, *rest in SECTIONS:
+        found = [result for result in results if result.get(key)]
+        if found:
+            lines += section(found[-1], key, title, *rest) + ["", f"*{when(found[-1])}*"]
+        elif title in old:
+            stamped = old[title].endswith("*")
+            elsewhere = "" if old_machine == machine_words(results[-1]) else f"{old_machine} "
+            stamp = [] if stamped or old_when == "Commit " else ["", f"*{elsewhere}{old_when}*"]
+            lines += ["", f"## {title}", "", old[title], *stamp]
     return "\n".join(lines) + "\n"

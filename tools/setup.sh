@@ -28,8 +28,8 @@ test="python3 binutils dwz jq zstd xz-utils procps strace clang libclang-rt-14-d
   sqlite3 redis-server redis-tools postgresql-15 postgresql-client-15 nginx-light:nginx zsh fish
   debuginfod libdebuginfod1 prometheus:prometheus tmux"
 lint="python3 binutils clang-format clang-tidy"
-bench="python3 valgrind libc6-dbg heaptrack gdb libgoogle-perftools4 perl sqlite3 jq git:git
-  redis-server redis-tools llvm chromium:chromium"
+bench="python3 valgrind libc6-dbg heaptrack gdb libgoogle-perftools4 libjemalloc2 perl sqlite3 jq
+  git:git redis-server redis-tools llvm chromium:chromium"
 
 wanted=
 [ $# -gt 0 ] || set -- build
