@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers of other makers that the suite `fleet` proves the pushing and scraping against.
 
-    tools/fleet.py build [parca] [pyroscope] [profilecli] [prometheus]    (no name: all of them)
+    tools/fleet.py build [parca] [pyroscope] [profilecli] [prometheus] [otlp]   (no name: all)
     tools/fleet.py where NAME
 
 They are had once for each version and kept outside the tree, in $XDG_CACHE_HOME/tidemark-fleet
 (~/.cache/tidemark-fleet): Parca and Pyroscope are built from the Go module proxy (ten minutes of a
-processor and 4 GB of Go's own caches), Prometheus is unpacked from Debian's package. `where` prints
-the path of a program that is there, or says which command makes it, and fails.
+processor and 4 GB of Go's own caches), Prometheus is unpacked from Debian's package, OTLP's own
+decoder is a package of Python's. `where` prints the path of a program that is there, or says which
+command makes it, and fails.
 """
 import os
 import shutil
@@ -31,7 +32,16 @@ PROGRAMS = {
         "go build -mod=mod -trimpath -ldflags '-s -w' -o {out} ./cmd/profilecli"]),
     "prometheus": ("prometheus", "debian", []),
     "promtool": ("prometheus", "debian", []),
+    "otlp": ("opentelemetry-proto", "1.45.2", []),
 }
+OTLP = '''#!{python}
+import sys
+sys.path.insert(0, {packages!r})
+from google.protobuf.json_format import MessageToJson
+from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2 as service
+request = service.ExportProfilesServiceRequest.FromString(sys.stdin.buffer.read())
+print(MessageToJson(request, always_print_fields_with_no_presence=True))
+'''
 
 
 def cache():
@@ -98,12 +108,32 @@ def build_debian(_name):
     return None
 
 
+def build_pip(name):
+    """A program that reads a request and prints it as JSON, by the project's generated code."""
+    package, version, _ = PROGRAMS[name]
+    packages = os.path.join(os.path.dirname(place(name)), "packages")
+    done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", packages,
+                           f"{package}=={version}"], check=False)
+    if done.returncode:
+        return f"{name}: skipped: pip does not have {package} {version}"
+    with tempfile.TemporaryDirectory(prefix="tidemark-fleet-") as scratch:
+        built = os.path.join(scratch, name)
+        with open(built, "w", encoding="utf-8") as out:
+            out.write(OTLP.format(python=sys.executable, packages=packages))
+        os.chmod(built, 0o755)
+        publish(built, name)
+    return None
+
+
+BUILDERS = {"prometheus": build_debian, "promtool": build_debian, "otlp": build_pip}
+
+
 def build(names):
-    for name in names or ("prometheus", "parca", "pyroscope", "profilecli"):
+    for name in names or ("prometheus", "parca", "pyroscope", "profilecli", "otlp"):
         if found(name):
             print(f"{name}: {found(name)}")
             continue
-        lacking = (build_debian if PROGRAMS[name][1] == "debian" else build_go)(name)
+        lacking = BUILDERS.get(name, build_go)(name)
         if lacking:
             print(lacking)
     return 0

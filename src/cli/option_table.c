@@ -185,7 +185,7 @@ const struct tide_option_row tide_option_rows[] = {
     {VERB(RUN) | VERB(ATTACH), 0, "token-file", "FILE", TIDE_OPTION_TEXT, AT(token_file), NULL, 0,
      "--serve: the token for others is the line in FILE"},
     {VERB(RUN) | VERB(ATTACH), 0, "push", "SERVER", TIDE_OPTION_LIST, AT(push), NULL, 0,
-     "send profiles to pyroscope=URL or parca=URL"},
+     "send profiles to pyroscope=URL, parca=URL or otlp=URL"},
     {VERB(RUN) | VERB(ATTACH), 0, "push-every", "SECONDS", TIDE_OPTION_NUMBER, AT(push_every_s),
      NULL, 0, "--push: so often (default 10)"},
     {VERB(RUN) | VERB(ATTACH), 0, "push-label", "LABEL", TIDE_OPTION_LIST, AT(push_labels), NULL, 0,

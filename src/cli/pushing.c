@@ -6,12 +6,11 @@
 #include "cli/pushing.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "cli/opening.h"
+#include "cli/push_moment.h"
 #include "cli/terminal.h"
-#include "export/exports.h"
-#include "export/pprof_base.h"
 #include "profile/completeness.h"
-#include "profile/profile.h"
 #include "push/outbox.h"
 #include "tide/file.h"
 
@@ -33,27 +32,16 @@ enum {
   LAST_MS = 5000, // for servers, at the end
 };
 
-// One server, and from where on it wants to know what was allocated.
-struct recipient {
-  struct tide_push_target target; // until it has an outbox
-  struct tide_outbox *outbox;
-  struct tide_pprof_base *base, *base_before; // of the newest request; of the one before
-  uint64_t time_ns, time_before_ns;           // likewise, realtime; 0: the start
-};
-
 struct tide_pushing {
   const struct tide_arguments *arguments;
-  const struct tide_rules *rules;
   struct tide_control *control;
   bool owns_control;
   char *token, *name;
   char *labels_text;
-  struct tide_push_label labels[TIDE_PUSH_MAX_LABELS];
-  size_t n_labels;
-  struct recipient recipients[TARGETS_MAX];
-  size_t n_recipients;
-  uint32_t pid;       // of whom profiles are; 0: none yet
-  uint64_t latest_ns; // realtime: moments are told apart by it
+  struct tide_push_moments moments;
+  struct tide_push_target targets[TARGETS_MAX]; // until there are …
+  struct tide_outbox *outboxes[TARGETS_MAX];    // … these; NULL: not to be had
+  size_t n_targets;
   pthread_t thread;
   bool has_thread;
   pthread_mutex_t lock;
@@ -68,32 +56,33 @@ static enum tide_err parse_targets(struct tide_pushing *p, struct tide_diag *dia
   TIDE_CLEANUP_FREE char *text = tide_strdup(p->arguments->push);
   char *rest = text;
   for (char *word; (word = strsep(&rest, "\n"));) {
-    if (p->n_recipients == TARGETS_MAX)
+    if (p->n_targets == TARGETS_MAX)
       return tide_fail(diag, TIDE_ERR_USAGE, "--push: at most %d servers", TARGETS_MAX);
-    enum tide_err err = tide_push_target_parse(word, &p->recipients[p->n_recipients].target, diag);
+    enum tide_err err = tide_push_target_parse(word, &p->targets[p->n_targets], diag);
     if (err)
       return err;
-    p->n_recipients++;
+    p->n_targets++;
   }
   return TIDE_ERR_OK;
 }
 
 static enum tide_err parse_labels(struct tide_pushing *p, struct tide_diag *diag)
 {
+  struct tide_push_moments *m = &p->moments;
   if (!p->arguments->push_labels)
     return TIDE_ERR_OK;
   p->labels_text = tide_strdup(p->arguments->push_labels);
   char *rest = p->labels_text;
   for (char *word; (word = strsep(&rest, "\n"));) {
-    if (p->n_labels == TIDE_PUSH_MAX_LABELS)
+    if (m->n_labels == TIDE_PUSH_MAX_LABELS)
       return tide_fail(diag, TIDE_ERR_USAGE, "--push-label: at most %d", TIDE_PUSH_MAX_LABELS);
-    enum tide_err err = tide_push_label_parse(word, &p->labels[p->n_labels], diag);
-    for (size_t i = 0; !err && i < p->n_labels; i++)
-      if (strcmp(p->labels[i].name, p->labels[p->n_labels].name) == 0)
-        err = tide_fail(diag, TIDE_ERR_USAGE, "--push-label: %s is given twice", p->labels[i].name);
+    enum tide_err err = tide_push_label_parse(word, &m->labels[m->n_labels], diag);
+    for (size_t i = 0; !err && i < m->n_labels; i++)
+      if (strcmp(m->labels[i].name, m->labels[m->n_labels].name) == 0)
+        err = tide_fail(diag, TIDE_ERR_USAGE, "--push-label: %s is given twice", m->labels[i].name);
     if (err)
       return err;
-    p->n_labels++;
+    m->n_labels++;
   }
   return TIDE_ERR_OK;
 }
@@ -121,192 +110,6 @@ enum tide_err tide_pushing_check(const struct tide_arguments *arguments, struct 
   return TIDE_ERR_OK;
 }
 
-// ---- the moment ----
-
-static uint64_t realtime_ns(void)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static bool runs(const struct tide_image *image)
-{
-  return image->pid &&
-         (image->end_kind == TIDE_END_UNKNOWN || image->end_kind == TIDE_END_DETACHED);
-}
-
-// The process that profiles were of, as long as it runs; else the one that the report shows, else
-// the largest that runs. At the end those that ran count as well. False: there is none.
-static bool choose_image(const struct tide_pushing *p, const struct tide_capture *capture,
-                         bool is_end, size_t *ret_idx)
-{
-  size_t shown_idx = 0, n = capture->n_images;
-  bool found = false;
-  for (size_t i = 0; i < n; i++)
-    if (p->pid && capture->images[i].pid == p->pid && (is_end || runs(&capture->images[i]))) {
-      *ret_idx = i; // of several images of a process the latest
-      found = true;
-    }
-  if (found)
-    return true;
-  if (!n || tide_profile_pick(capture, NULL, &shown_idx, NULL))
-    return false;
-  *ret_idx = shown_idx;
-  if (is_end || runs(&capture->images[shown_idx]))
-    return capture->images[shown_idx].pid;
-  for (size_t i = 0; i < n; i++)
-    if (runs(&capture->images[i]) &&
-        (!found || capture->images[i].peak_bytes > capture->images[*ret_idx].peak_bytes)) {
-      *ret_idx = i;
-      found = true;
-    }
-  return found;
-}
-
-// ---- profiles ----
-
-static enum tide_err write_profile(struct tide_view *view, const struct tide_pushing *p,
-                                   const struct recipient *to, enum tide_export_part part,
-                                   struct tide_buf *out, struct tide_diag *diag)
-{
-  bool is_apart = part == TIDE_EXPORT_ALLOCATED;
-  struct tide_export_options options = {
-      .file = p->name,
-      .measure_said = true,
-      .asked_realtime_ns = p->latest_ns,
-      .base = part == TIDE_EXPORT_HELD ? NULL : to->base,
-      .only_allocated_since = true,
-      .part = part,
-      .max_bytes = TIDE_PUSH_MAX_BYTES,
-      .max_stacks = TIDE_PUSH_MAX_STACKS,
-      .max_frames = TIDE_PUSH_MAX_FRAMES,
-  };
-  uint64_t from_ns = to->time_ns ? to->time_ns : view->profile->capture->start_realtime_ns;
-  if (is_apart) // never 0, or it would not be a difference
-    options.since_ns = p->latest_ns > from_ns ? p->latest_ns - from_ns : 1;
-  struct tide_sink sink;
-  tide_sink_init(&sink, NULL);
-  enum tide_err err = tide_export_find("pprof")->write(&sink, view, &options, diag);
-  if (err)
-    tide_sink_done(&sink);
-  else
-    *out = sink.buf;
-  return err;
-}
-
-// What the server is told of whom this is; the user's come before ours.
-static size_t gather_labels(const struct tide_pushing *p, const struct tide_image *image,
-                            const char *host, const char *pid, struct tide_push_label *out)
-{
-  const char *program = image->exe && *image->exe ? image->exe : "unknown";
-  const char *slash = strrchr(program, '/');
-  const struct tide_push_label own[] = {
-      {"service_name", slash && slash[1] ? slash + 1 : program}, {"host", host}, {"pid", pid}};
-  size_t n = p->n_labels;
-  memcpy(out, p->labels, n * sizeof *out);
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-    bool is_given = false;
-    for (size_t k = 0; k < p->n_labels; k++)
-      is_given |= strcmp(p->labels[k].name, own[i].name) == 0;
-    if (!is_given)
-      out[n++] = own[i];
-  }
-  return n;
-}
-
-static enum tide_err make_request(struct tide_view *view, const struct tide_pushing *p,
-                                  const struct recipient *to, struct tide_buf *body,
-                                  struct tide_diag *diag)
-{
-  struct tide_push_label labels[TIDE_PUSH_MAX_LABELS + 4];
-  struct tide_buf profiles[2] = {0};
-  char host[256] = "", pid[16];
-  enum tide_push_kind kind = tide_outbox_target(to->outbox)->kind;
-  bool is_apart = kind == TIDE_PUSH_PARCA;
-  if (gethostname(host, sizeof host - 1) || !*host)
-    snprintf(host, sizeof host, "unknown");
-  snprintf(pid, sizeof pid, "%" PRIu32, view->profile->image->pid);
-  enum tide_err err =
-      write_profile(view, p, to, is_apart ? TIDE_EXPORT_HELD : TIDE_EXPORT_ALL, &profiles[0], diag);
-  if (!err && is_apart)
-    err = write_profile(view, p, to, TIDE_EXPORT_ALLOCATED, &profiles[1], diag);
-  if (!err) {
-    size_t n = gather_labels(p, view->profile->image, host, pid, labels);
-    tide_push_encode(kind, labels, n, profiles, is_apart ? 2 : 1, body);
-  }
-  tide_buf_done(&profiles[0]);
-  tide_buf_done(&profiles[1]);
-  return err;
-}
-
-// What was taken back is in the next one, as that begins where it began.
-static void make_room(struct recipient *to)
-{
-  if (tide_outbox_has_room(to->outbox) || !tide_outbox_take_back(to->outbox))
-    return;
-  tide_pprof_base_free(to->base);
-  to->base = to->base_before;
-  to->base_before = NULL;
-  to->time_ns = to->time_before_ns;
-}
-
-static void put_request(struct tide_view *view, const struct tide_pushing *p, struct recipient *to)
-{
-  struct tide_buf body = {0};
-  struct tide_diag diag = {0};
-  make_room(to);
-  if (make_request(view, p, to, &body, &diag)) {
-    tide_buf_done(&body);
-    return;
-  }
-  tide_pprof_base_free(to->base_before);
-  to->base_before = to->base;
-  to->time_before_ns = to->time_ns;
-  to->base = tide_pprof_base_take(view->profile);
-  to->time_ns = p->latest_ns;
-  tide_outbox_put(to->outbox, &body);
-}
-
-// Another process begins anew.
-static void turn_to(struct tide_pushing *p, const struct tide_image *image)
-{
-  if (p->pid == image->pid)
-    return;
-  p->pid = image->pid;
-  for (size_t i = 0; i < p->n_recipients; i++) {
-    struct recipient *to = &p->recipients[i];
-    tide_pprof_base_free(to->base);
-    tide_pprof_base_free(to->base_before);
-    to->base = to->base_before = NULL;
-    to->time_ns = to->time_before_ns = 0;
-  }
-}
-
-static void push_moment(struct tide_pushing *p, struct tide_capture *capture, bool is_end)
-{
-  size_t idx;
-  if (!choose_image(p, capture, is_end, &idx))
-    return;
-  struct tide_capture moment = *capture;
-  moment.finished = true; // as of now it is whole
-  struct tide_profile *profile = tide_profile_new(&moment, idx);
-  const struct tide_question question = {.measure = TIDE_MEASURE_LIVE};
-  struct tide_view view;
-  uint64_t now_ns = realtime_ns();
-  p->latest_ns = now_ns > p->latest_ns ? now_ns : p->latest_ns + 1;
-  turn_to(p, profile->image);
-  tide_profile_ask(profile, &question);
-  struct tide_naming *naming = tide_naming_open(p->arguments, profile->image, p->rules);
-  tide_view_init(&view, profile, naming, NULL, true);
-  for (size_t i = 0; i < p->n_recipients; i++)
-    if (p->recipients[i].outbox)
-      put_request(&view, p, &p->recipients[i]);
-  tide_view_done(&view);
-  tide_naming_free(naming);
-  tide_profile_free(profile);
-}
-
 // ---- the thread ----
 
 // Its own, with the one that the recording is asked by, as in live_page.c.
@@ -329,7 +132,7 @@ static void push_now(struct tide_pushing *p)
   if (answer.draft &&
       !tide_file_parse(answer.draft->bytes.data, answer.draft->bytes.n, p->name, &capture, &diag)) {
     tide_capture_complete(capture, p->name);
-    push_moment(p, capture, false);
+    tide_push_moments_tell(&p->moments, capture, false, p->outboxes, p->n_targets);
     tide_capture_free(capture);
   }
   tide_answer_done(&answer);
@@ -380,7 +183,11 @@ enum tide_err tide_pushing_new(const struct tide_arguments *arguments,
   struct tide_pushing *p = tide_alloc(sizeof *p);
   pthread_condattr_t attributes;
   *p = (struct tide_pushing){
-      .arguments = arguments, .rules = rules, .control = control, .owns_control = !control};
+      .arguments = arguments,
+      .control = control,
+      .owns_control = !control,
+      .moments = {.arguments = arguments, .rules = rules},
+  };
   if (!control)
     p->control = tide_control_new();
   pthread_condattr_init(&attributes);
@@ -409,11 +216,9 @@ void tide_pushing_free(struct tide_pushing *p)
 {
   if (!p)
     return;
-  for (size_t i = 0; i < p->n_recipients; i++) {
-    tide_push_target_done(&p->recipients[i].target);
-    tide_pprof_base_free(p->recipients[i].base);
-    tide_pprof_base_free(p->recipients[i].base_before);
-  }
+  for (size_t i = 0; i < p->n_targets; i++)
+    tide_push_target_done(&p->targets[i]);
+  tide_push_moments_done(&p->moments);
   if (p->owns_control)
     tide_control_free(p->control);
   pthread_mutex_destroy(&p->lock);
@@ -426,15 +231,16 @@ void tide_pushing_free(struct tide_pushing *p)
 void tide_pushing_start(struct tide_pushing *p, const char *name)
 {
   p->name = tide_strdup(name);
-  for (size_t i = 0; i < p->n_recipients; i++) {
+  p->moments.name = p->name;
+  for (size_t i = 0; i < p->n_targets; i++) {
     const struct tide_outbox_options options = {
-        .target = p->recipients[i].target,
+        .target = p->targets[i],
         .token = p->token,
         .tenant = p->arguments->push_tenant,
         .failed = say_failed,
     };
-    p->recipients[i].target = (struct tide_push_target){0};
-    p->recipients[i].outbox = tide_outbox_new(&options);
+    p->targets[i] = (struct tide_push_target){0};
+    p->outboxes[i] = tide_outbox_new(&options);
   }
   p->has_thread = !pthread_create(&p->thread, NULL, make_profiles, p);
 }
@@ -452,12 +258,13 @@ void tide_pushing_metrics(void *context, struct tide_buf *out)
 {
   const struct tide_pushing *p = context;
   struct tide_outbox_counts sums = {0};
-  for (size_t i = 0; i < p->n_recipients; i++) {
+  for (size_t i = 0; i < p->n_targets; i++) {
     struct tide_outbox_counts counts = {0};
-    if (p->recipients[i].outbox)
-      tide_outbox_counts(p->recipients[i].outbox, &counts);
+    if (p->outboxes[i])
+      tide_outbox_counts(p->outboxes[i], &counts);
     sums.n_taken += counts.n_taken;
-    sums.n_refused += counts.n_refused + counts.n_thinned;
+    sums.n_refused += counts.n_refused + counts.n_dropped;
+    sums.lost_bytes += counts.lost_bytes;
     sums.n_failures += counts.n_failures;
   }
   const struct {
@@ -466,8 +273,10 @@ void tide_pushing_metrics(void *context, struct tide_buf *out)
   } rows[] = {
       {"tidemark_push_profiles_total", "Profiles that servers took.", sums.n_taken},
       {"tidemark_push_dropped_profiles_total",
-       "Profiles that servers refused, or that were left out while they did not answer.",
+       "Profiles that servers refused, or that were dropped while they did not answer.",
        sums.n_refused},
+      {"tidemark_push_dropped_bytes_total", "Allocated bytes that only those profiles had.",
+       sums.lost_bytes},
       {"tidemark_push_failures_total", "Requests to servers that failed.", sums.n_failures},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -477,16 +286,18 @@ void tide_pushing_metrics(void *context, struct tide_buf *out)
 
 static void say_counts(const char *shown, const struct tide_outbox_counts *counts, bool is_quiet)
 {
-  uint64_t n_lost = counts->n_refused + counts->n_left;
-  uint64_t n_all = counts->n_put + counts->n_thinned;
-  if (!n_lost && !counts->n_thinned && is_quiet)
+  char lost[TIDE_UNITS_MAX];
+  uint64_t n_lost = counts->n_refused + counts->n_left + counts->n_dropped;
+  if (!n_lost && is_quiet)
     return;
-  if (!n_lost && !counts->n_thinned)
-    tide_say("%s has all %" PRIu64 " profiles of this run", shown, n_all);
+  if (!n_lost)
+    tide_say("%s has all %" PRIu64 " profiles of this run", shown, counts->n_put);
   else
     tide_say("%s has %" PRIu64 " of %" PRIu64 " profiles: %" PRIu64 " were refused, %" PRIu64
-             " not sent, %" PRIu64 " left out while it did not answer; the latest failure: %s",
-             shown, counts->n_taken, n_all, counts->n_refused, counts->n_left, counts->n_thinned,
+             " not sent, %" PRIu64 " dropped, the oldest, while it did not answer; its sums lack "
+             "%s allocated bytes; the latest failure: %s",
+             shown, counts->n_taken, counts->n_put, counts->n_refused, counts->n_left,
+             counts->n_dropped, tide_units_digits(lost, counts->lost_bytes),
              *counts->why ? counts->why : "none");
 }
 
@@ -498,18 +309,23 @@ void tide_pushing_finish(struct tide_pushing *p, const struct tide_run_result *r
   pthread_mutex_unlock(&p->lock);
   if (p->has_thread)
     pthread_join(p->thread, NULL);
-  push_moment(p, result->capture, true);
+  tide_push_moments_tell(&p->moments, result->capture, true, p->outboxes, p->n_targets);
   tide_progress_stop();
-  for (size_t i = 0; i < p->n_recipients; i++)
-    if (p->recipients[i].outbox)
-      tide_outbox_end(p->recipients[i].outbox, LAST_MS);
-  for (size_t i = 0; i < p->n_recipients; i++) {
+  for (size_t i = 0; i < p->n_targets; i++)
+    if (p->outboxes[i])
+      tide_outbox_end(p->outboxes[i], LAST_MS);
+  for (size_t i = 0; i < p->n_targets; i++) {
     struct tide_outbox_counts counts;
-    if (!p->recipients[i].outbox)
+    if (!p->outboxes[i])
       continue;
-    TIDE_CLEANUP_FREE char *shown = tide_strdup(tide_outbox_target(p->recipients[i].outbox)->shown);
-    tide_outbox_finish(p->recipients[i].outbox, &counts);
+    TIDE_CLEANUP_FREE char *shown = tide_strdup(tide_outbox_target(p->outboxes[i])->shown);
+    tide_outbox_finish(p->outboxes[i], &counts);
     say_counts(shown, &counts, p->arguments->quiet);
   }
+  if (p->moments.n_left_out)
+    tide_say("%" PRIu64
+             " processes are not in what was pushed, or not to their end: of each moment "
+             "the %d largest are",
+             p->moments.n_left_out, TIDE_PUSH_MAX_PROCESSES);
   tide_pushing_free(p); // the token stays: a thread may have it yet
 }

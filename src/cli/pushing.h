@@ -4,9 +4,7 @@
 // the end. A thread of the supervisor's asks the recording and makes them, one per server sends
 // them (push/outbox.h); the program is neither stopped nor waited for.
 //
-// They are of the process that `report` would show and, while that runs, of no other; when it has
-// ended, of the largest that runs. What is held is what is held then; what was allocated is what
-// was allocated since the profile before, so that sums over time are sums.
+// What they are of: push_moment.h.
 #pragma once
 #include "cli/arguments.h"
 #include "supervise/control.h"

@@ -29,6 +29,7 @@ struct tide_export_options {
   uint64_t since_ns;                  // 0: readers need not know
   enum tide_export_part part;
   bool shows_allocated; // readers of pprof show first what was allocated, not what is held
+  bool is_plain;        // not packed; pprof alone
   // For servers that refuse what is larger; pprof alone. 0: no limit.
   uint64_t max_bytes; // before it is packed
   uint64_t max_stacks;

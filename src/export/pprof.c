@@ -31,6 +31,7 @@
 #include "base/lookup.h"
 #include "base/sink.h"
 #include "base/utf8.h"
+#include "base/wire.h"
 #include "export/pprof_base.h"
 #include "report/export_words.h"
 #include "words/completeness_text.h"
@@ -62,7 +63,6 @@ enum location_field { L_ID = 1, L_MAPPING_ID = 2, L_ADDRESS = 3, L_LINE = 4 };
 enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 enum function_field { F_ID = 1, F_NAME = 2, F_SYSTEM_NAME = 3, F_FILENAME = 4 };
 enum { COLUMNS_MAX = 6 };
-enum { VARINT = 0, BYTES = 2 };                 // wire types
 enum { MAPPING_BYTES = 48, OTHER_BYTES = 160 }; // at most, for what is written last
 
 struct column {
@@ -79,9 +79,10 @@ struct writer {
   struct tide_view *view;
   const struct tide_image *image;
   const struct tide_export_options *options;
-  struct tide_gzip *gzip; // NULL: only count
-  uint64_t n_bytes;       // so far
-  uint64_t n_samples;     // likewise
+  struct tide_gzip *gzip;  // NULL: not packed
+  struct tide_sink *plain; // likewise; both NULL: only count
+  uint64_t n_bytes;        // so far
+  uint64_t n_samples;      // likewise
   struct column columns[COLUMNS_MAX];
   size_t n_columns;
   struct tide_intern strings, functions, locations, files; // files: numbers of mappings
@@ -91,30 +92,19 @@ struct writer {
   struct tide_buf key, ids, message, inner; // scratch
 };
 
-static void put_u64(struct tide_buf *buf, unsigned field, uint64_t v)
-{
-  tide_buf_varint(buf, field << 3 | VARINT);
-  tide_buf_varint(buf, v);
-}
-
-static void put_bytes(struct tide_buf *buf, unsigned field, const void *data, size_t n)
-{
-  tide_buf_varint(buf, field << 3 | BYTES);
-  tide_buf_varint(buf, n);
-  tide_buf_append(buf, data, n);
-}
-
 static void emit_bytes(struct writer *w, const void *data, size_t n)
 {
   w->n_bytes += n;
   if (w->gzip)
     tide_gzip_bytes(w->gzip, data, n);
+  else if (w->plain)
+    tide_sink_bytes(w->plain, data, n);
 }
 
 static void emit_field(struct writer *w, unsigned field, const void *data, size_t n)
 {
   struct tide_buf head = {0};
-  tide_buf_varint(&head, field << 3 | BYTES);
+  tide_buf_varint(&head, field << 3 | TIDE_WIRE_BYTES);
   tide_buf_varint(&head, n);
   emit_bytes(w, head.data, head.n);
   emit_bytes(w, data, n);
@@ -124,7 +114,7 @@ static void emit_field(struct writer *w, unsigned field, const void *data, size_
 static void emit_u64(struct writer *w, unsigned field, uint64_t v)
 {
   struct tide_buf whole = {0};
-  put_u64(&whole, field, v);
+  tide_wire_put_u64(&whole, field, v);
   emit_bytes(w, whole.data, whole.n);
   tide_buf_done(&whole);
 }
@@ -152,10 +142,10 @@ static uint32_t function_of(struct writer *w, const char *name, const char *file
   size_t n_before = w->functions.n;
   uint32_t id = tide_intern_add(&w->functions, key, sizeof key) + 1;
   if (w->functions.n > n_before) {
-    put_u64(&w->message, F_ID, id);
-    put_u64(&w->message, F_NAME, key[0]);
-    put_u64(&w->message, F_SYSTEM_NAME, key[0]);
-    put_u64(&w->message, F_FILENAME, key[1]);
+    tide_wire_put_u64(&w->message, F_ID, id);
+    tide_wire_put_u64(&w->message, F_NAME, key[0]);
+    tide_wire_put_u64(&w->message, F_SYSTEM_NAME, key[0]);
+    tide_wire_put_u64(&w->message, F_FILENAME, key[1]);
     emit_message(w, P_FUNCTION);
   }
   return id;
@@ -187,12 +177,13 @@ static uint32_t mapping_of(struct writer *w, uint32_t module)
 static void write_mappings(struct writer *w)
 {
   for (size_t i = 0; i < w->n_mappings; i++) {
-    put_u64(&w->message, M_ID, i + 1);
-    put_u64(&w->message, M_LIMIT, UINT64_MAX);
-    put_u64(&w->message, M_FILENAME, w->mappings[i].filename);
-    put_u64(&w->message, M_BUILD_ID, w->mappings[i].build_id);
+    tide_wire_put_u64(&w->message, M_ID, i + 1);
+    tide_wire_put_u64(&w->message, M_LIMIT, UINT64_MAX);
+    tide_wire_put_u64(&w->message, M_FILENAME, w->mappings[i].filename);
+    tide_wire_put_u64(&w->message, M_BUILD_ID, w->mappings[i].build_id);
     for (unsigned k = 0; w->mappings[i].has_names && k < 4; k++)
-      put_u64(&w->message, M_HAS_FIRST + k, 1); // functions, file names, lines, inlined frames
+      tide_wire_put_u64(&w->message, M_HAS_FIRST + k,
+                        1); // functions, file names, lines, inlined frames
     emit_message(w, P_MAPPING);
   }
 }
@@ -200,9 +191,9 @@ static void write_mappings(struct writer *w)
 static void add_line(struct writer *w, uint32_t function, uint32_t line)
 {
   tide_buf_clear(&w->inner);
-  put_u64(&w->inner, LINE_FUNCTION_ID, function);
+  tide_wire_put_u64(&w->inner, LINE_FUNCTION_ID, function);
   if (line)
-    put_u64(&w->inner, LINE_LINE, line);
+    tide_wire_put_u64(&w->inner, LINE_LINE, line);
 }
 
 static bool is_same_call(const struct tide_named_frame *a, const struct tide_named_frame *b)
@@ -223,16 +214,16 @@ static void write_location(struct writer *w, uint32_t id, const struct tide_view
     if (!name)
       continue;
     add_line(w, function_of(w, name, frames[i].frame->file), frames[i].frame->line);
-    put_bytes(&lines, L_LINE, w->inner.data, w->inner.n);
+    tide_wire_put_bytes(&lines, L_LINE, w->inner.data, w->inner.n);
   }
-  put_u64(&w->message, L_ID, id);
+  tide_wire_put_u64(&w->message, L_ID, id);
   if (mapping) {
-    put_u64(&w->message, L_MAPPING_ID, mapping);
+    tide_wire_put_u64(&w->message, L_MAPPING_ID, mapping);
     w->mappings[mapping - 1].has_names |= lines.n > 0;
   }
   uint64_t at = tide_naming_elf_address(w->view->naming, first);
   bool is_return = !(first->flags & TIDE_FRAME_IS_EXACT);
-  put_u64(&w->message, L_ADDRESS, is_cut ? 0 : at - is_return);
+  tide_wire_put_u64(&w->message, L_ADDRESS, is_cut ? 0 : at - is_return);
   tide_buf_append(&w->message, lines.data, lines.n);
   emit_message(w, P_LOCATION);
   tide_buf_done(&lines);
@@ -258,8 +249,8 @@ static uint32_t location_of_name(struct writer *w, const char *name)
   uint32_t id = tide_intern_text(&w->locations, name) + 1;
   if (w->locations.n > n_before) {
     add_line(w, function_of(w, name, NULL), 0);
-    put_u64(&w->message, L_ID, id);
-    put_bytes(&w->message, L_LINE, w->inner.data, w->inner.n);
+    tide_wire_put_u64(&w->message, L_ID, id);
+    tide_wire_put_bytes(&w->message, L_LINE, w->inner.data, w->inner.n);
     emit_message(w, P_LOCATION);
   }
   return id;
@@ -291,10 +282,11 @@ static void put_mean_bytes(struct writer *w, const struct tide_profile_site *sit
     return;
   uint32_t word = string_of(w, "bytes");
   tide_buf_clear(&w->inner);
-  put_u64(&w->inner, LABEL_KEY, word);
-  put_u64(&w->inner, LABEL_NUM, TIDE_OF_SITE(site, b_alloc) / TIDE_OF_SITE(site, n_alloc));
-  put_u64(&w->inner, LABEL_NUM_UNIT, word);
-  put_bytes(&w->message, S_LABEL, w->inner.data, w->inner.n);
+  tide_wire_put_u64(&w->inner, LABEL_KEY, word);
+  tide_wire_put_u64(&w->inner, LABEL_NUM,
+                    TIDE_OF_SITE(site, b_alloc) / TIDE_OF_SITE(site, n_alloc));
+  tide_wire_put_u64(&w->inner, LABEL_NUM_UNIT, word);
+  tide_wire_put_bytes(&w->message, S_LABEL, w->inner.data, w->inner.n);
 }
 
 static bool is_sample(const struct writer *w, size_t site_idx)
@@ -312,8 +304,8 @@ static void write_sample(struct writer *w, size_t site_idx)
   for (size_t i = 0; i < w->n_columns; i++)
     tide_buf_varint(&values, (uint64_t)w->columns[i].values[site_idx]);
   find_locations(w, site);
-  put_bytes(&w->message, S_LOCATION_ID, w->ids.data, w->ids.n);
-  put_bytes(&w->message, S_VALUE, values.data, values.n);
+  tide_wire_put_bytes(&w->message, S_LOCATION_ID, w->ids.data, w->ids.n);
+  tide_wire_put_bytes(&w->message, S_VALUE, values.data, values.n);
   put_mean_bytes(w, site);
   emit_message(w, P_SAMPLE);
   w->n_samples++;
@@ -336,8 +328,8 @@ static uint64_t write_other(struct writer *w, size_t first_site)
   tide_buf_clear(&w->ids);
   if (n) {
     tide_buf_varint(&w->ids, location_of_name(w, "[other]"));
-    put_bytes(&w->message, S_LOCATION_ID, w->ids.data, w->ids.n);
-    put_bytes(&w->message, S_VALUE, values.data, values.n);
+    tide_wire_put_bytes(&w->message, S_LOCATION_ID, w->ids.data, w->ids.n);
+    tide_wire_put_bytes(&w->message, S_VALUE, values.data, values.n);
     emit_message(w, P_SAMPLE);
   }
   tide_buf_done(&values);
@@ -410,8 +402,8 @@ static void choose_columns(struct writer *w, const struct tide_question *inuse, 
 static void emit_value_type(struct writer *w, unsigned field, const char *type, const char *unit)
 {
   uint32_t type_id = string_of(w, type), unit_id = string_of(w, unit);
-  put_u64(&w->message, VT_TYPE, type_id);
-  put_u64(&w->message, VT_UNIT, unit_id);
+  tide_wire_put_u64(&w->message, VT_TYPE, type_id);
+  tide_wire_put_u64(&w->message, VT_UNIT, unit_id);
   emit_message(w, field);
 }
 
@@ -542,7 +534,8 @@ static enum tide_err fit_samples(struct writer *w, const struct tide_question *i
 static void write_all(struct writer *w, const struct tide_question *inuse, struct tide_sink *sink,
                       size_t past, const struct tide_export_options *options)
 {
-  w->gzip = tide_gzip_new(sink);
+  w->gzip = options->is_plain ? NULL : tide_gzip_new(sink);
+  w->plain = options->is_plain ? sink : NULL;
   write_begin(w, inuse);
   for (size_t i = 0; i < past; i++)
     if (is_sample(w, i))
@@ -550,7 +543,8 @@ static void write_all(struct writer *w, const struct tide_question *inuse, struc
   struct tide_export_left_out left_out = {.n_kept = w->n_samples};
   left_out.n_stacks = write_other(w, past);
   write_mappings(w);
-  tide_gzip_finish(w->gzip);
+  if (w->gzip)
+    tide_gzip_finish(w->gzip);
   if (options->left_out)
     *options->left_out = left_out;
 }

@@ -6,7 +6,7 @@
 // own message.
 #pragma once
 #include "import/builder.h"
-#include "import/pprof_wire.h"
+#include "base/wire.h"
 #include "import/stack_trie.h"
 #include "import/stream.h"
 

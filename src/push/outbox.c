@@ -33,7 +33,7 @@ struct tide_outbox {
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t change;
-  struct tide_buf requests[MAX_REQUESTS]; // the oldest first
+  struct tide_outbox_request requests[MAX_REQUESTS]; // the oldest first
   size_t n;
   bool is_sending; // the oldest
   uint64_t end_ns; // by the monotonic clock; 0: not yet
@@ -96,11 +96,12 @@ static enum tide_push_verdict send_request(struct tide_outbox *outbox,
 }
 
 // Under the lock.
-static void remove_oldest(struct tide_outbox *outbox)
+static void remove_request(struct tide_outbox *outbox, size_t idx)
 {
-  tide_buf_done(&outbox->requests[0]);
+  struct tide_outbox_request *at = &outbox->requests[idx];
+  tide_buf_done(&at->body);
   outbox->n--;
-  memmove(outbox->requests, outbox->requests + 1, outbox->n * sizeof *outbox->requests);
+  memmove(at, at + 1, (outbox->n - idx) * sizeof *at);
 }
 
 // Under the lock, which is given up meanwhile. Ends early at the end, when waits are short.
@@ -138,21 +139,25 @@ static uint32_t next_wait_ms(uint32_t wait_ms, uint32_t retry_s)
 // Under the lock, which is given up while it is sent. Gives how long to wait.
 static uint32_t send_oldest(struct tide_outbox *outbox, uint32_t waited_ms)
 {
-  struct tide_buf request = outbox->requests[0];
+  const struct tide_outbox_request request = outbox->requests[0];
   char why[320] = "";
   uint32_t retry_s = 0;
   outbox->is_sending = true;
   pthread_mutex_unlock(&outbox->lock);
-  enum tide_push_verdict verdict = send_request(outbox, &request, why, sizeof why, &retry_s);
+  enum tide_push_verdict verdict = send_request(outbox, &request.body, why, sizeof why, &retry_s);
   pthread_mutex_lock(&outbox->lock);
   outbox->is_sending = false;
   if (verdict != TIDE_PUSH_TAKEN)
     note_failure(outbox, why);
   if (verdict == TIDE_PUSH_AGAIN)
     return next_wait_ms(waited_ms, retry_s);
-  outbox->counts.n_taken += verdict == TIDE_PUSH_TAKEN;
-  outbox->counts.n_refused += verdict == TIDE_PUSH_REFUSED;
-  remove_oldest(outbox);
+  if (verdict == TIDE_PUSH_TAKEN) {
+    outbox->counts.n_taken += request.n_profiles;
+  } else {
+    outbox->counts.n_refused += request.n_profiles;
+    outbox->counts.lost_bytes += request.allocated_bytes;
+  }
+  remove_request(outbox, 0);
   return 0;
 }
 
@@ -161,6 +166,15 @@ static uint32_t send_oldest(struct tide_outbox *outbox, uint32_t waited_ms)
 static void leave_descriptors(void)
 {
   (void)!close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_UNSHARE);
+}
+
+// Under the lock. What waits is lost.
+static void count_left(const struct tide_outbox *outbox, struct tide_outbox_counts *counts)
+{
+  for (size_t i = 0; i < outbox->n; i++) {
+    counts->n_left += outbox->requests[i].n_profiles;
+    counts->lost_bytes += outbox->requests[i].allocated_bytes;
+  }
 }
 
 static void *send_all(void *context)
@@ -178,7 +192,7 @@ static void *send_all(void *context)
     if (wait_ms)
       wait_before_next(outbox, wait_ms);
   }
-  outbox->counts.n_left = outbox->n;
+  count_left(outbox, &outbox->counts);
   outbox->has_left = true;
   pthread_cond_broadcast(&outbox->change);
   pthread_mutex_unlock(&outbox->lock);
@@ -190,7 +204,7 @@ static void *send_all(void *context)
 static void free_outbox(struct tide_outbox *outbox)
 {
   while (outbox->n)
-    remove_oldest(outbox);
+    remove_request(outbox, outbox->n - 1);
   pthread_mutex_destroy(&outbox->lock);
   pthread_cond_destroy(&outbox->change);
   tide_push_target_done(&outbox->options.target);
@@ -226,43 +240,40 @@ const struct tide_push_target *tide_outbox_target(const struct tide_outbox *outb
   return &outbox->options.target;
 }
 
-bool tide_outbox_has_room(struct tide_outbox *outbox)
+// Under the lock.
+static bool is_full(const struct tide_outbox *outbox, size_t more_bytes)
 {
-  uint64_t n_bytes = 0;
-  pthread_mutex_lock(&outbox->lock);
+  uint64_t n_bytes = more_bytes;
   for (size_t i = 0; i < outbox->n; i++)
-    n_bytes += outbox->requests[i].n;
-  bool has_room = outbox->n < MAX_REQUESTS && n_bytes < MAX_BYTES;
-  pthread_mutex_unlock(&outbox->lock);
-  return has_room;
+    n_bytes += outbox->requests[i].body.n;
+  return outbox->n == MAX_REQUESTS || n_bytes > MAX_BYTES;
 }
 
-bool tide_outbox_take_back(struct tide_outbox *outbox)
+void tide_outbox_put(struct tide_outbox *outbox, struct tide_outbox_request *request)
 {
   pthread_mutex_lock(&outbox->lock);
-  bool has_one = outbox->n > (size_t)outbox->is_sending;
-  if (has_one) {
-    tide_buf_done(&outbox->requests[--outbox->n]);
-    outbox->counts.n_thinned++;
-    outbox->counts.n_put--;
+  while (outbox->n > (size_t)outbox->is_sending && is_full(outbox, request->body.n)) {
+    const struct tide_outbox_request *oldest = &outbox->requests[outbox->is_sending];
+    outbox->counts.n_dropped += oldest->n_profiles;
+    outbox->counts.lost_bytes += oldest->allocated_bytes;
+    remove_request(outbox, outbox->is_sending);
   }
-  pthread_mutex_unlock(&outbox->lock);
-  return has_one;
-}
-
-void tide_outbox_put(struct tide_outbox *outbox, struct tide_buf *request)
-{
-  pthread_mutex_lock(&outbox->lock);
-  if (outbox->n < MAX_REQUESTS) {
-    outbox->requests[outbox->n++] = *request;
-    *request = (struct tide_buf){0};
-  } else {
-    outbox->counts.n_thinned++; // of a maker that did not ask for room
-  }
-  outbox->counts.n_put++;
+  outbox->requests[outbox->n++] = *request;
+  outbox->counts.n_put += request->n_profiles;
+  *request = (struct tide_outbox_request){0};
   pthread_cond_broadcast(&outbox->change);
   pthread_mutex_unlock(&outbox->lock);
-  tide_buf_done(request);
+}
+
+void tide_outbox_miss(struct tide_outbox *outbox, const struct tide_outbox_request *request,
+                      const char *why)
+{
+  pthread_mutex_lock(&outbox->lock);
+  outbox->counts.n_put += request->n_profiles;
+  outbox->counts.n_refused += request->n_profiles;
+  outbox->counts.lost_bytes += request->allocated_bytes;
+  snprintf(outbox->counts.why, sizeof outbox->counts.why, "%s", why);
+  pthread_mutex_unlock(&outbox->lock);
 }
 
 void tide_outbox_counts(struct tide_outbox *outbox, struct tide_outbox_counts *ret_counts)
@@ -290,7 +301,7 @@ void tide_outbox_finish(struct tide_outbox *outbox, struct tide_outbox_counts *r
   bool has_left = outbox->has_left;
   *ret_counts = outbox->counts;
   if (!has_left)
-    ret_counts->n_left = outbox->n;
+    count_left(outbox, ret_counts);
   pthread_mutex_unlock(&outbox->lock);
   if (!has_left)
     return; // it ends with the process

@@ -5,28 +5,37 @@
 //
 //     the maker               outbox                      its thread
 //     ─────────               ──────                      ──────────
-//     has_room ─ no ─▶ take_back (the newest is gone)
 //     put ───────────▶ at most 8 requests, 16 MiB ──────▶ the oldest, again and again
-//                                                         with longer and longer waits, until
-//                                                         it is taken or refused for good
+//                        │                                with longer and longer waits, until
+//                        ▼                                it is taken or refused for good
+//                      the oldest is dropped,
+//                      where there is no room
 //
 //  1. Requests arrive in the order in which they were put.
-//  2. When there is no room the newest request is taken back, for the maker to put one in its place
-//     that has what was in both: no difference is lost, moments between are.
-//  3. Everything put is counted as taken, refused, taken back or, at the end, left over.
+//  2. When there is no room the oldest that is not being sent is dropped: whoever comes back after
+//     an outage wants to know how things are. What was allocated in its time is missing from the
+//     server's sums, so it is counted in bytes, too.
+//  3. Every profile put is counted as taken, refused, dropped or, at the end, left over.
 //  4. The end waits for a server so long as is said, and no longer.
 #pragma once
 #include "push/push_target.h"
 
 struct tide_outbox;
 
-struct tide_outbox_counts {
-  uint64_t n_put, n_taken; // n_put: without what was taken back
-  uint64_t n_thinned;      // taken back: moments that are missing there
-  uint64_t n_refused;      // for good
-  uint64_t n_left;         // at the end, never taken
-  uint64_t n_failures;     // requests that failed, also if the next one did not
-  char why[320];           // of the latest failure; "": there was none
+struct tide_outbox_request {
+  struct tide_buf body; // owned
+  uint32_t n_profiles;
+  uint64_t allocated_bytes; // of what was allocated since the request before, so much is in here
+};
+
+struct tide_outbox_counts { // of profiles
+  uint64_t n_put, n_taken;
+  uint64_t n_dropped;  // to make room
+  uint64_t n_refused;  // for good
+  uint64_t n_left;     // at the end, never taken
+  uint64_t lost_bytes; // that were allocated, of all but the taken
+  uint64_t n_failures; // requests that failed, also if the next one did not
+  char why[320];       // of the latest failure; "": there was none
 };
 
 struct tide_outbox_options {
@@ -42,11 +51,12 @@ struct tide_outbox *tide_outbox_new(const struct tide_outbox_options *options);
 
 const struct tide_push_target *tide_outbox_target(const struct tide_outbox *outbox);
 
-bool tide_outbox_has_room(struct tide_outbox *outbox);
-// The newest that waits and is not being sent; false: there is none.
-bool tide_outbox_take_back(struct tide_outbox *outbox);
 // Takes the bytes over.
-void tide_outbox_put(struct tide_outbox *outbox, struct tide_buf *request);
+void tide_outbox_put(struct tide_outbox *outbox, struct tide_outbox_request *request);
+
+// Of a request that could not be made: it counts as refused.
+void tide_outbox_miss(struct tide_outbox *outbox, const struct tide_outbox_request *request,
+                      const char *why);
 
 void tide_outbox_counts(struct tide_outbox *outbox, struct tide_outbox_counts *ret_counts);
 

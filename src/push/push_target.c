@@ -4,6 +4,9 @@
 #include "push/push_target.h"
 
 #include "base/alloc.h"
+#include "base/sink.h"
+#include "base/wire.h"
+#include "push/otlp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +15,6 @@
 
 enum { GRPC_DEADLINE = 4, GRPC_EXHAUSTED = 8, GRPC_ABORTED = 10, GRPC_UNAVAILABLE = 14 };
 enum { FRAME_HEAD_BYTES = 5, TRAILERS_FLAG = 0x80, VALUE_MAX_BYTES = 2048 };
-enum { PROTO_VARINT = 0, PROTO_BYTES = 2 };
 
 static const struct kind_row {
   const char *word, *path;
@@ -24,6 +26,9 @@ static const struct kind_row {
     [TIDE_PUSH_PARCA] = {"parca",
                          "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw",
                          {"Content-Type: application/grpc-web+proto", "X-Grpc-Web: 1"}},
+    [TIDE_PUSH_OTLP] = {"otlp",
+                        "/v1development/profiles",
+                        {"Content-Type: application/x-protobuf", "Content-Encoding: gzip"}},
 };
 
 // ---- what the user says ----
@@ -52,8 +57,8 @@ enum tide_err tide_push_target_parse(const char *text, struct tide_push_target *
     return TIDE_ERR_OK;
   }
   return tide_fail(diag, TIDE_ERR_USAGE,
-                   "\"%s\" is nowhere to push to; pyroscope=http://HOST:4040 and "
-                   "parca=https://HOST:7070 are",
+                   "\"%s\" is nowhere to push to; pyroscope=http://HOST:4040, "
+                   "parca=https://HOST:7070 and otlp=http://HOST:4318 are",
                    text);
 }
 
@@ -83,25 +88,19 @@ enum tide_err tide_push_label_parse(char *text, struct tide_push_label *ret_labe
 
 // ---- requests ----
 
-static void put_field(struct tide_buf *buf, unsigned field, const void *data, size_t n)
+void tide_push_series_done(struct tide_push_series *series)
 {
-  tide_buf_varint(buf, field << 3 | PROTO_BYTES);
-  tide_buf_varint(buf, n);
-  tide_buf_append(buf, data, n);
-}
-
-static void put_nested(struct tide_buf *buf, unsigned field, struct tide_buf *inner)
-{
-  put_field(buf, field, inner->data, inner->n);
-  tide_buf_done(inner);
+  for (size_t i = 0; i < TIDE_PUSH_MAX_PROFILES; i++)
+    tide_buf_done(&series->profiles[i]);
+  *series = (struct tide_push_series){0};
 }
 
 static void put_label(struct tide_buf *buf, const struct tide_push_label *label)
 {
   struct tide_buf pair = {0};
-  put_field(&pair, 1, label->name, strlen(label->name));
-  put_field(&pair, 2, label->value, strlen(label->value));
-  put_nested(buf, 1, &pair);
+  tide_wire_put_bytes(&pair, 1, label->name, strlen(label->name));
+  tide_wire_put_bytes(&pair, 2, label->value, strlen(label->value));
+  tide_wire_put_nested(buf, 1, &pair);
 }
 
 static int by_name(const void *a, const void *b)
@@ -110,39 +109,71 @@ static int by_name(const void *a, const void *b)
                 ((const struct tide_push_label *)b)->name);
 }
 
-void tide_push_encode(enum tide_push_kind kind, struct tide_push_label *labels, size_t n_labels,
-                      const struct tide_buf *profiles, size_t n_profiles, struct tide_buf *body)
+static void put_raw_series(struct tide_buf *message, const struct tide_push_series *from,
+                           bool is_parca)
 {
   static const struct tide_push_label own[] = {{"__delta__", "false"}, {"__name__", "memory"}};
-  bool is_parca = kind == TIDE_PUSH_PARCA;
-  struct tide_buf set = {0}, series = {0}, message = {0};
+  struct tide_buf set = {0}, series = {0};
   if (!is_parca) // it would take the difference of differences
     put_label(&set, &own[0]);
   put_label(&set, &own[1]); // "__" comes before all of the user's but capitals
-  qsort(labels, n_labels, sizeof *labels, by_name);
-  for (size_t i = 0; i < n_labels; i++)
-    put_label(&set, &labels[i]);
+  for (size_t i = 0; i < from->n_labels; i++)
+    put_label(&set, &from->labels[i]);
   if (is_parca)
-    put_nested(&series, 1, &set);
+    tide_wire_put_bytes(&series, 1, set.data, set.n);
   else
     tide_buf_append(&series, set.data, set.n);
   tide_buf_done(&set);
-  for (size_t i = 0; i < n_profiles; i++) {
+  for (size_t i = 0; i < from->n_profiles; i++) {
     struct tide_buf sample = {0};
-    put_field(&sample, 1, profiles[i].data, profiles[i].n);
-    put_nested(&series, 2, &sample);
+    tide_wire_put_bytes(&sample, 1, from->profiles[i].data, from->profiles[i].n);
+    tide_wire_put_nested(&series, 2, &sample);
   }
-  put_nested(&message, is_parca ? 2 : 1, &series);
-  if (is_parca) { // addresses are those in the files
-    tide_buf_varint(&message, 3 << 3 | PROTO_VARINT);
-    tide_buf_varint(&message, 1);
-    const uint8_t head[FRAME_HEAD_BYTES] = {0, (uint8_t)(message.n >> 24),
-                                            (uint8_t)(message.n >> 16), (uint8_t)(message.n >> 8),
-                                            (uint8_t)message.n};
-    tide_buf_append(body, head, sizeof head);
+  tide_wire_put_nested(message, is_parca ? 2 : 1, &series);
+}
+
+// What a gRPC message begins with.
+static void put_frame_head(struct tide_buf *body, size_t n)
+{
+  const uint8_t head[FRAME_HEAD_BYTES] = {0, (uint8_t)(n >> 24), (uint8_t)(n >> 16),
+                                          (uint8_t)(n >> 8), (uint8_t)n};
+  tide_buf_append(body, head, sizeof head);
+}
+
+static void put_packed(const struct tide_buf *message, struct tide_buf *body)
+{
+  struct tide_sink sink;
+  tide_sink_init(&sink, NULL);
+  struct tide_gzip *gzip = tide_gzip_new(&sink);
+  tide_gzip_bytes(gzip, message->data, message->n);
+  tide_gzip_finish(gzip);
+  tide_buf_append(body, sink.buf.data, sink.buf.n);
+  tide_sink_done(&sink);
+}
+
+enum tide_err tide_push_encode(enum tide_push_kind kind, struct tide_push_series *series,
+                               size_t n_series, struct tide_buf *body, struct tide_diag *diag)
+{
+  struct tide_buf message = {0};
+  enum tide_err err = TIDE_ERR_OK;
+  for (size_t i = 0; i < n_series; i++)
+    qsort(series[i].labels, series[i].n_labels, sizeof *series[i].labels, by_name);
+  if (kind == TIDE_PUSH_OTLP) {
+    err = tide_otlp_encode(series, n_series, &message, diag);
+    if (!err)
+      put_packed(&message, body);
+  } else {
+    bool is_parca = kind == TIDE_PUSH_PARCA;
+    for (size_t i = 0; i < n_series; i++)
+      put_raw_series(&message, &series[i], is_parca);
+    if (is_parca) { // addresses are those in the files
+      tide_wire_put_u64(&message, 3, 1);
+      put_frame_head(body, message.n);
+    }
+    tide_buf_append(body, message.data, message.n);
   }
-  tide_buf_append(body, message.data, message.n);
   tide_buf_done(&message);
+  return err;
 }
 
 const char *const *tide_push_headers(enum tide_push_kind kind)
@@ -241,9 +272,38 @@ static enum tide_push_verdict judge_grpc(const struct tide_exchange *answer, cha
   }
 }
 
+// OTLP names the statuses that may be tried again. A 200 may say that some were rejected:
+// { partial_success = 1 { rejected = 1, message = 2 } }.
+static enum tide_push_verdict judge_otlp(const struct tide_exchange *answer, char *why, size_t max)
+{
+  struct tide_cursor message = tide_cursor_make(answer->body.data, answer->body.n);
+  struct tide_wire_field f, inner;
+  unsigned status = answer->status;
+  bool is_passing = status == 429 || (status >= 502 && status <= 504);
+  char said[201] = "";
+  uint64_t n_rejected = 0;
+  if (judge_http(answer, why, max) != TIDE_PUSH_TAKEN)
+    return is_passing ? TIDE_PUSH_AGAIN : TIDE_PUSH_REFUSED;
+  while (tide_wire_next(&message, &f))
+    while (f.number == 1 && f.wire == TIDE_WIRE_BYTES && tide_wire_next(&f.bytes, &inner))
+      if (inner.number == 1 && inner.wire == TIDE_WIRE_VARINT)
+        n_rejected = inner.value;
+      else if (inner.number == 2 && inner.wire == TIDE_WIRE_BYTES)
+        plain_words(inner.bytes.at, tide_cursor_left(&inner.bytes), said, sizeof said);
+  if (!n_rejected)
+    return TIDE_PUSH_TAKEN;
+  snprintf(why, max, "it rejects %llu%s%s", (unsigned long long)n_rejected, *said ? ": " : "",
+           said);
+  return TIDE_PUSH_REFUSED;
+}
+
 enum tide_push_verdict tide_push_judge(enum tide_push_kind kind, const struct tide_exchange *answer,
                                        char *why, size_t max)
 {
   *why = 0;
-  return kind == TIDE_PUSH_PARCA ? judge_grpc(answer, why, max) : judge_http(answer, why, max);
+  switch (kind) {
+  case TIDE_PUSH_PARCA: return judge_grpc(answer, why, max);
+  case TIDE_PUSH_OTLP: return judge_otlp(answer, why, max);
+  default: return judge_http(answer, why, max);
+  }
 }

@@ -11,7 +11,12 @@
 //                                                        deltas
 //   at most       16,000 stacks, 4 MiB, 1,000 frames     the same: more stacks take it long
 //
-// Both messages are alike, as Parca's was the model:
+//                 OpenTelemetry (OTLP: collectors and what stands behind them)
+//   request       POST /v1development/profiles (protobuf, gzip'ed): push/otlp.h
+//   allocated     since the push before, in a profile of its own, as each column is
+//   at most       the same
+//
+// The messages of the first two are alike, as Parca's was the model:
 //
 //   WriteRawRequest { series = 1 (Parca: 2) { labels = 1, samples = 2 { raw_profile = 1 } },
 //                     normalized = 3 (Parca) }
@@ -19,28 +24,24 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
+#include "push/push_series.h"
 #include "remote/exchange.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum tide_push_kind { TIDE_PUSH_PYROSCOPE, TIDE_PUSH_PARCA, TIDE_PUSH_KINDS_N };
+enum tide_push_kind { TIDE_PUSH_PYROSCOPE, TIDE_PUSH_PARCA, TIDE_PUSH_OTLP, TIDE_PUSH_KINDS_N };
 
-enum { // what both take
+enum { // what all take
   TIDE_PUSH_MAX_BYTES = (4 << 20) - 4096,
   TIDE_PUSH_MAX_STACKS = 16000,
   TIDE_PUSH_MAX_FRAMES = 1000,
-  TIDE_PUSH_MAX_LABELS = 20, // of the user's; servers take 30
 };
 
 struct tide_push_target {
   enum tide_push_kind kind;
   char *url;   // of its requests; owned
   char *shown; // "parca at http://…", for people; owned
-};
-
-struct tide_push_label {
-  const char *name, *value; // not owned
 };
 
 // "pyroscope=http://host:4040". The target is all zero on failure.
@@ -53,10 +54,10 @@ void tide_push_target_done(struct tide_push_target *target);
 enum tide_err tide_push_label_parse(char *text, struct tide_push_label *ret_label,
                                     struct tide_diag *diag);
 
-// The request that brings these profiles, each a whole pprof, under these labels and the name that
-// heap profiles have. The labels are sorted on the way.
-void tide_push_encode(enum tide_push_kind kind, struct tide_push_label *labels, size_t n_labels,
-                      const struct tide_buf *profiles, size_t n_profiles, struct tide_buf *body);
+// The request that brings these, each under its labels and the name that heap profiles have. Those
+// for OTLP are not packed (the request is), the others' are. Labels are sorted on the way.
+enum tide_err tide_push_encode(enum tide_push_kind kind, struct tide_push_series *series,
+                               size_t n_series, struct tide_buf *body, struct tide_diag *diag);
 
 // NULL-terminated.
 const char *const *tide_push_headers(enum tide_push_kind kind);

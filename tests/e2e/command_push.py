@@ -14,10 +14,12 @@ import subprocess
 import threading
 import time
 
+import otlp
 import record
 import servers
 from command_serve import Service, fields, serving
 from ground import expect, finish, test, wait_for
+from otlp import varints
 
 GRPC_OK = b"\0\0\0\0\0\x80\0\0\0\x10grpc-status: 0\r\n"
 
@@ -60,17 +62,6 @@ class Sink:
 
 def take(handler):
     servers.reply(handler, 200, GRPC_OK if "WriteRaw" in handler.path else b"")
-
-
-def varints(packed):
-    begin = 0
-    for at, byte in enumerate(packed):
-        if byte < 128:
-            value = 0
-            for one in reversed(packed[begin:at + 1]):
-                value = value << 7 | one & 127
-            yield value
-            begin = at + 1
 
 
 def unpacked(path, _headers, body):
@@ -177,6 +168,115 @@ def push_parca(ground):
 
 
 @test
+def push_otlp(ground):
+    """Each column is a profile, what was allocated of a range of time; by another decoder."""
+    with Sink() as sink:
+        with pushing(ground, f"otlp={sink.url}/base", "--push-label", "region=eu") as service:
+            wait_for(lambda: len(sink.requests) >= 2, "two profiles", 60)
+            service.tell("x" * 30)
+        path, headers, _ = sink.requests[0]
+        expect(path == "/base/v1development/profiles", path)
+        expect(headers["Content-Type"] == "application/x-protobuf", f"{headers}")
+        expect(headers["Content-Encoding"] == "gzip", f"{headers}")
+        columns = {}
+        for _, _, body in sink.requests:
+            for profile in otlp.Request(body).profiles:
+                columns.setdefault(profile["type"], []).append(profile)
+        expect(set(columns) == {("alloc_objects", "count"), ("alloc_space", "bytes"),
+                                ("inuse_objects", "count"), ("inuse_space", "bytes")},
+               f"{columns}")
+        first, held = columns["alloc_space", "bytes"], columns["inuse_space", "bytes"]
+        expect(first[0]["resource"].pop("host.name"), "no host")
+        expect(isinstance(first[0]["resource"].pop("process.pid"), int), "no pid")
+        expect(first[0]["resource"] == {"service.name": "holder", "region": "eu"}, "resource")
+        totals = ground.report("x.tide")["totals"]
+        expect(sum(one["sum"] for one in first) == totals["allocated_bytes"] == 153000, "sum")
+        expect([held[0]["sum"], held[-1]["sum"]] == [100000, 103000], f"{held}")
+        for before, after in zip(first, first[1:]):
+            expect(after["duration"] > 0, "no range")
+            expect(after["time"] == before["time"] + before["duration"], "a gap, or twice")
+        expect(all(one["duration"] == 0 for one in held), "a moment of some length")
+        expect(len({one["id"] for rows in columns.values() for one in rows}) ==
+               sum(map(len, columns.values())), "an id twice")
+        frames = next(stack for stack, _ in held[0]["samples"])
+        expect([name for name, *_ in frames][:2] == ["hold", "main"], f"{frames}")
+        expect(frames[0][1].endswith("<stdin>") and frames[0][2] > 0 and frames[0][3] > 0, "where")
+        expect(len(frames[0][4]) == 40, f"no build id: {frames}")
+        expect("holder" in held[0]["attributes"]["pprof.profile.comment"][0], f"{held[0]}")
+
+
+@test
+def push_processes(ground):
+    """Each process under its own labels, and the last of one that ended is of its end."""
+    with Sink() as sink:
+        words = ("--push", f"pyroscope={sink.url}", "--push", f"otlp={sink.url}", "--push-every")
+        path = ground.build("forks", FORKS)
+        child = subprocess.Popen([ground.tidemark, "run", "-q", *words, "1", "-f", "-o", "x.tide",
+                                  "--", path], cwd=ground.scratch, env=ground.env,
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+        try:
+            expect(child.stdout.readline() == "ready\n", "not ready")
+            def moments():
+                return [request for request in sink.requests if "Pusher" in request[0]]
+            wait_for(lambda: len(moments()) >= 2, "two moments", 60)
+            child.communicate("x\n", 60)
+        finally:
+            if child.poll() is None:
+                child.kill()
+            child.communicate()
+        series = {}
+        for labels, columns, _, _, _ in [one for r in moments() for one in unpacked(*r)]:
+            series.setdefault(labels["pid"], []).append(columns)
+        held = sorted(rows[-1]["inuse_space"] for rows in series.values())
+        expect(held == [7000, 10000, 20000], f"{series}")
+        expect(sorted(sum(one["alloc_space"] for one in rows) for rows in series.values()) == held,
+               f"{series}")
+        batch = next(r for r in moments() if len(list(unpacked(*r))) == 3)
+        expect(batch, "not together")
+        decoded = [otlp.Request(body) for path, _, body in sink.requests if "Pusher" not in path]
+        sums = {}
+        for profile in (one for request in decoded for one in request.profiles):
+            if profile["type"][0] == "alloc_space":
+                pid = profile["resource"]["process.pid"]
+                sums[str(pid)] = sums.get(str(pid), 0) + profile["sum"]
+        expect(sorted(sums.values()) == held and set(sums) == set(series), f"{sums}")
+
+
+# The parent holds 7,000 bytes, its children 10,000 and 20,000, until a line comes.
+FORKS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *volatile kept;
+int main(void)
+{
+  static char out[64];
+  int ends[2], told[2];
+  char c;
+  setvbuf(stdout, out, _IOFBF, sizeof out);
+  if (pipe(ends) || pipe(told)) return 1;
+  kept = malloc(7000);
+  for (int i = 1; i <= 2; i++)
+    if (!fork()) {
+      close(ends[1]);
+      kept = malloc((size_t)i * 10000);
+      if (write(told[1], "x", 1) != 1) return 1;
+      return read(ends[0], &c, 1) != 0;
+    }
+  if (read(told[0], &c, 1) != 1 || read(told[0], &c, 1) != 1) return 1;
+  puts("ready");
+  fflush(stdout);
+  if (read(0, &c, 1) < 0) return 1;
+  close(ends[1]);
+  while (wait(NULL) > 0) continue;
+  return 0;
+}
+"""
+
+
+@test
 def push_attached(ground):
     with Sink() as sink, serving_nobody(ground) as child:
         watch = subprocess.Popen([ground.tidemark, "attach", "--push", f"pyroscope={sink.url}",
@@ -233,7 +333,7 @@ def push_again(ground):
         def moody(handler):
             (moods.pop(0) if moods else take)(handler)
         sink.answer = moody
-        with pushing(ground, f"parca={sink.url}") as service:
+        with pushing(ground, f"parca={sink.url}", every="3") as service:
             wait_for(lambda: not moods and len(sink.requests) >= 7, "better moods", 120)
             expect("slow down" in service.child.stderr.readline(), "the first failure is not told")
             metrics = service.metrics()
@@ -286,26 +386,39 @@ def push_dead(ground):
 
 @test
 def push_outage(ground):
-    """A long one: few profiles wait, and when it is over what was allocated is there whole."""
-    is_up = threading.Event()
+    """A long one: few profiles wait, the newest; what is missing with the others is told."""
+    is_up, refusals = threading.Event(), []
+
+    def moody(handler):
+        if is_up.is_set():
+            return take(handler)
+        refusals.append(handler)
+        return servers.reply(handler, 503)
 
     with Sink() as sink:
-        sink.answer = lambda h: take(h) if is_up.is_set() else servers.reply(h, 503)
+        sink.answer = moody
         with pushing(ground, f"pyroscope={sink.url}") as service:
             def dropped():
                 return service.metrics()["tidemark_push_dropped_profiles_total"]
-            service.metrics()
-            for _ in range(12):
-                service.tell("x" * 10)
-                time.sleep(1)
+            wait_for(lambda: sink.requests, "a request", 60)
+            service.tell("x" * 10)
             wait_for(lambda: dropped() >= 2, "a full box", 60)
-            n_down = len(sink.requests)
+            service.tell("x" * 20)
             is_up.set()
-            wait_for(lambda: len(sink.requests) > n_down + 6, "what waited", 120)
-        taken = [one for request in sink.requests[n_down:] for one in unpacked(*request)]
-        expect(sum(one[1]["alloc_space"] for one in taken) == 162000, f"{len(taken)}")
+            wait_for(lambda: len(sink.requests) > len(refusals) + 6, "what waited", 120)
+            metrics = service.metrics()
+        taken = [one for request in sink.requests[len(refusals):]
+                 for one in unpacked(*request)]
+        lost = metrics["tidemark_push_dropped_bytes_total"]
+        first = list(unpacked(*sink.requests[0]))[0]
+        expect(first[1]["alloc_space"] == 150000 and lost >= 150000, f"{first} {lost}")
+        expect(sum(one[1]["alloc_space"] for one in taken) == 153000 - lost, f"{taken} {lost}")
+        expect(taken[-1][1]["inuse_space"] == 103000, f"{taken[-1]}")
         times = [one[2] for one in taken]
-        expect(times == sorted(set(times)), f"{times}")
+        expect(times == sorted(set(times)) and times[0] > first[2], f"{times} {first}")
+        said = re.search(r"(\d+) dropped, the oldest, while it did not answer; its sums lack "
+                         r"([\d,]+) allocated bytes; the latest failure: .* 503", service.said)
+        expect(said and int(said[1]) >= 2 and int(said[2].replace(",", "")) == lost, service.said)
 
 
 @test

@@ -105,6 +105,7 @@ def serving(ground, options=("--serve", "127.0.0.1:0"), arguments=(), flags=()):
         child.stdin = None
         status, _, err = finish(child)
         expect(status == 4, f"{status}: {err}")
+        service.said += err
     finally:
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)

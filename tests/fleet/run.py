@@ -34,6 +34,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 import fleet  # noqa: E402
 import ground as grounds  # noqa: E402
 import record  # noqa: E402
+import otlp  # noqa: E402
+from command_push import Sink  # noqa: E402
 from command_serve import fields, serving  # noqa: E402
 from ground import expect, wait_for  # noqa: E402
 from servers import answers, free_port  # noqa: E402
@@ -322,6 +324,29 @@ def pyroscope_limits(ground):
         expect(value == 12345 and {"innermost", "[frames left out]"} <= names, f"{value} {names}")
 
 
+def otlp_decoded(ground):
+    """By the project's own code: every message is one, sums are the report's, names are there."""
+    decoder = program("otlp")
+    with Sink() as sink:
+        totals = push_once(ground, WAYS, f"otlp={sink.url}")
+        (_, _, body), = sink.requests
+        done = subprocess.run([decoder], input=gzip.decompress(body), capture_output=True)
+        expect(done.returncode == 0, done.stderr[-500:])
+        told = json.loads(done.stdout)
+        texts = told["dictionary"]["stringTable"]
+        profiles = told["resourceProfiles"][0]["scopeProfiles"][0]["profiles"]
+        sums = {texts[one["sampleType"]["typeStrindex"]]:
+                sum(int(sample["values"][0]) for sample in one["samples"]) for one in profiles}
+        expect(sums == {"alloc_objects": totals["allocations"],
+                        "alloc_space": totals["allocated_bytes"],
+                        "inuse_objects": totals["live_blocks"],
+                        "inuse_space": totals["live_bytes"]}, f"{sums} {totals}")
+        expect(max(len(one["samples"]) for one in profiles) == 16000, "not cut")
+        expect({"left", "right", "main", "[other]"} <= set(texts), f"{texts[:20]}")
+        ours = otlp.Request(body)
+        expect({one["type"][0]: one["sum"] for one in ours.profiles} == sums, "decoded otherwise")
+
+
 def parca_pushed(ground):
     """Each point is what was held then; what was allocated adds up."""
     with parca(ground) as url:
@@ -451,8 +476,8 @@ def fetched_of_go(ground):
         child.communicate()
 
 
-CASES = (fetched, fetched_of_go, prometheus_scraped, pyroscope_pushed, pyroscope_limits,
-         parca_pushed, parca_scraped, parca_fleet)
+CASES = (otlp_decoded, fetched, fetched_of_go, prometheus_scraped, pyroscope_pushed,
+         pyroscope_limits, parca_pushed, parca_scraped, parca_fleet)
 
 
 def main():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Protobuf as far as pprof needs it: a message is a row of fields, each a tag and a number or
+// Protobuf as far as profiles need it: a message is a row of fields, each a tag and a number or
 // bytes. Broken bytes leave the cursor `bad`.
 #pragma once
 #include "base/buf.h"
@@ -51,4 +51,35 @@ static inline bool tide_wire_next(struct tide_cursor *c, struct tide_wire_field 
   if (at)
     ret->bytes = tide_cursor_make(at, (size_t)ret->value);
   return at;
+}
+
+// ---- writing ----
+
+static inline void tide_wire_put_u64(struct tide_buf *buf, unsigned field, uint64_t v)
+{
+  tide_buf_varint(buf, field << 3 | TIDE_WIRE_VARINT);
+  tide_buf_varint(buf, v);
+}
+
+static inline void tide_wire_put_fixed64(struct tide_buf *buf, unsigned field, uint64_t v)
+{
+  tide_buf_varint(buf, field << 3 | TIDE_WIRE_FIXED64);
+  tide_buf_u64(buf, v);
+}
+
+// A text, a nested message, or numbers that are packed.
+static inline void tide_wire_put_bytes(struct tide_buf *buf, unsigned field, const void *data,
+                                       size_t n)
+{
+  tide_buf_varint(buf, field << 3 | TIDE_WIRE_BYTES);
+  tide_buf_varint(buf, n);
+  tide_buf_append(buf, data, n);
+}
+
+// A nested message, which is empty afterwards.
+static inline void tide_wire_put_nested(struct tide_buf *buf, unsigned field,
+                                        struct tide_buf *inner)
+{
+  tide_wire_put_bytes(buf, field, inner->data, inner->n);
+  tide_buf_done(inner);
 }
