@@ -261,7 +261,8 @@ def serve_real_tools(ground):
     with serving(ground) as service:
         url = f"http://{service.host}:{service.port}"
         env = dict(ground.env, PPROF_TMPDIR=str(ground.scratch), HOME=str(ground.scratch))
-        if shutil.which("go"):
+        if shutil.which("go"):  # which may have to build its pprof: a minute, once for all tests
+            env["GOCACHE"] = ground.run("go", "env", "GOCACHE").stdout.strip()
             for path in "/debug/pprof/heap", "/pprof/heap":
                 done = ground.run("go", "tool", "pprof", "-top", "-unit=B",
                                   "-sample_index=inuse_space", url + path, env=env, timeout=300)

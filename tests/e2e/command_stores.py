@@ -214,7 +214,8 @@ def serve_refuses_what_is_no_store(ground):
     (ground.scratch / "text").write_text("no store at all\n" * 1000)
     (ground.scratch / "empty.store").touch()
     with bare(ground, folder) as process:
-        shutil.copy(process.store, ground.scratch / "copy.store")
+        subprocess.run(["cp", "--sparse=always", process.store, ground.scratch / "copy.store"],
+                       check=True)
         process.end()
     ground.record("-q", "-o", "x.tide", "--", "true")
     for name in "text", "x.tide":

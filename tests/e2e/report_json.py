@@ -15,9 +15,9 @@ class Broken(Exception):
     """The document refers to what is not there, or says something twice."""
 
 
-def need(condition, message):
+def need(condition, message, of=None):
     if not condition:
-        raise Broken(message)
+        raise Broken(message if of is None else f"{message}: {of}")
 
 
 def check_names(report):
@@ -32,10 +32,10 @@ def check_frames(report):
     seen = {table: {0} for table in ("function", "file", "module")}
     for frame in report["frames"]:
         for table, used in seen.items():
-            need(0 <= frame[table] < len(report[table + "s"]), f"no such {table}: {frame}")
+            need(0 <= frame[table] < len(report[table + "s"]), "no such name", frame)
             used.add(frame[table])
         for key, value in report["frame_defaults"].items():
-            need(frame.get(key) != value, f"a default is written: {frame}")
+            need(frame.get(key) != value, "a default is written", frame)
     for table, used in seen.items():
         need(len(used) == len(report[table + "s"]), f"{table}s that nobody refers to")
 
@@ -53,14 +53,15 @@ def check_stacks(report):
 
 
 def check_sites(report):
-    defaults = report["site_defaults"]
+    defaults, n_frames = report["site_defaults"], len(report["frames"])
+    known = {*defaults, *HOLDS}
     for site in report["sites"]:
-        need(all(key in site for key in HOLDS), f"{site}")
-        need(all(key in defaults or key in HOLDS for key in site), f"no default: {site}")
-        need(all(site.get(key) != value for key, value in defaults.items() if key in site),
-             f"a default is written: {site}")
+        need(site.keys() >= set(HOLDS), "without", site)
+        need(site.keys() <= known, "no default", site)
+        need(all(site[key] != defaults[key] for key in site if key in defaults),
+             "a default is written", site)
         for key in ("culprit", "via"):
-            need(0 <= site.get(key, 0) < len(report["frames"]), f"no such frame: {site}")
+            need(0 <= site.get(key, 0) < n_frames, "no such frame", site)
 
 
 def check(report):
@@ -95,7 +96,7 @@ def unroll(report):
         whole, numbers = {**report["site_defaults"], **site}, stack_of(report, site)
         culprit = numbers.index(whole["culprit"]) if whole["culprit"] else None
         inside = numbers[:culprit] if culprit is not None else []
-        need(not whole["via"] or whole["via"] in inside, f"what it came by is not inside: {site}")
+        need(not whole["via"] or whole["via"] in inside, "what it came by is not inside", site)
         via = len(inside) - 1 - inside[::-1].index(whole["via"]) if whole["via"] else None
         sites.append({**whole, "culprit": culprit, "via": via,
                       "frames": [frames[number] for number in numbers]})

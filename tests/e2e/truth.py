@@ -16,6 +16,7 @@ integer expression or a word.
 IMAGES: `0`, `1`, … by start; `fork` (every one), `fork1`, …; `exec`; `exe:NAME`.
 """
 import ast
+import functools
 import operator
 import re
 
@@ -90,6 +91,7 @@ def said(output):
             yield Truth(None, None, match.group(1))
 
 
+@functools.lru_cache(maxsize=None)
 def bare_name(function):
     """A function's name without arguments, template arguments of the function, and clone marks."""
     name = re.sub(r"::h[0-9a-f]{16}$", "", function or "")
@@ -108,6 +110,7 @@ def bare_name(function):
     return name
 
 
+@functools.lru_cache(maxsize=None)
 def same(function, wanted):
     name = bare_name(function)
     return any(name == word or name.endswith("::" + word) for word in wanted.split("|"))
