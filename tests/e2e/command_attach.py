@@ -459,7 +459,7 @@ def attach_tells_blocks_from_before(ground):
 @test
 def attach_again_and_again(ground):
     target = Target(ground, ground.build("busy", BUSY, "-pthread"))
-    for _ in range(12):
+    for _ in range(6):
         child, _ = attach(ground, target.pid)
         target.await_work()
         let_go(child)

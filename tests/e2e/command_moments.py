@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attached to and let go at any moment: in system calls that wait, in handlers, in the middle of
 malloc, while children start, just before the process becomes another program or ends. It never
-notices. TIDE_ATTACH_CYCLES says how often (12)."""
+notices. TIDE_ATTACH_CYCLES says how often (8)."""
 import os
 import pathlib
 import random
@@ -14,7 +14,7 @@ from command_attach import Target, attach, let_go
 from ground import expect, finish, test
 
 TARGETS = pathlib.Path(__file__).parent / "targets"
-CYCLES = int(os.environ.get("TIDE_ATTACH_CYCLES", "12"))
+CYCLES = int(os.environ.get("TIDE_ATTACH_CYCLES", "8"))
 
 
 def build(ground, name):
