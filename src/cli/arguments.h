@@ -77,6 +77,7 @@ struct tide_arguments {
   char *debug_dirs;         // separated by colons; owned; NULL: not given
   char *push, *push_labels; // separated by line ends; owned; NULL: not given
   const char *push_token_file, *push_tenant;
+  bool push_debuginfo;
   uint64_t push_every_s; // 0: not given
   char **rest;           // what is not an option, NULL-terminated; owned
   size_t n_rest;

@@ -194,6 +194,8 @@ const struct tide_option_row tide_option_rows[] = {
      NULL, 0, "--push: the token is the line in FILE"},
     {VERB(RUN) | VERB(ATTACH), 0, "push-tenant", "NAME", TIDE_OPTION_TEXT, AT(push_tenant), NULL, 0,
      "--push: for this tenant (X-Scope-OrgID)"},
+    {VERB(RUN) | VERB(ATTACH), 0, "push-debuginfo", NULL, TIDE_OPTION_FLAG, AT(push_debuginfo),
+     NULL, 0, "--push parca=: upload files, which it has the names from"},
     {ASKING, 0, "token-file", "FILE", TIDE_OPTION_TEXT, AT(token_file), NULL, 0,
      "of a URL: the token is the line in FILE"},
     {ASKING, 0, "timeout", "SECONDS", TIDE_OPTION_NUMBER, AT(timeout_s), NULL, 0,

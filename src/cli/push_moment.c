@@ -9,6 +9,7 @@
 #include "export/exports.h"
 #include "export/pprof_base.h"
 #include "profile/profile.h"
+#include "symbol/debugfile.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -141,19 +142,28 @@ struct push_subject { // a process at a moment
   char pid[16];
 };
 
-static enum tide_err write_profile(const struct push_subject *subject, const char *name,
-                                   enum tide_export_part part, bool is_plain, struct tide_buf *out,
+// Of files that Parca gets for their names, it gets addresses alone.
+static bool is_unnamed(const struct tide_push_moments *m, enum tide_push_kind kind)
+{
+  return m->arguments->push_debuginfo && kind == TIDE_PUSH_PARCA;
+}
+
+static enum tide_err write_profile(const struct push_subject *subject,
+                                   const struct tide_push_moments *m, enum tide_push_kind kind,
+                                   enum tide_export_part part, struct tide_buf *out,
                                    struct tide_diag *diag)
 {
   const struct tide_export_options options = {
-      .file = name,
+      .file = m->name,
+      .no_symbols = is_unnamed(m, kind),
+      .names_without_id = true,
       .measure_said = true,
       .asked_realtime_ns = subject->time_ns,
       .base = part == TIDE_EXPORT_HELD ? NULL : subject->told->base,
       .only_allocated_since = true,
       .since_ns = part == TIDE_EXPORT_ALLOCATED ? subject->since_ns : 0,
       .part = part,
-      .is_plain = is_plain,
+      .is_plain = kind == TIDE_PUSH_OTLP,
       .max_bytes = TIDE_PUSH_MAX_BYTES,
       .max_stacks = TIDE_PUSH_MAX_STACKS,
       .max_frames = TIDE_PUSH_MAX_FRAMES,
@@ -195,17 +205,61 @@ static enum tide_err make_series(const struct tide_push_moments *m,
                                  const struct push_subject *subject, enum tide_push_kind kind,
                                  struct tide_push_series *series, struct tide_diag *diag)
 {
-  bool is_apart = kind == TIDE_PUSH_PARCA, is_plain = kind == TIDE_PUSH_OTLP;
+  bool is_apart = kind == TIDE_PUSH_PARCA;
+  enum tide_export_part first = is_apart ? TIDE_EXPORT_HELD : TIDE_EXPORT_ALL;
   *series = (struct tide_push_series){.since_ns = subject->since_ns, .n_profiles = 1};
   gather_labels(m, subject, series);
-  enum tide_err err = write_profile(subject, m->name, is_apart ? TIDE_EXPORT_HELD : TIDE_EXPORT_ALL,
-                                    is_plain, &series->profiles[0], diag);
+  enum tide_err err = write_profile(subject, m, kind, first, &series->profiles[0], diag);
   if (!err && is_apart) {
     series->n_profiles = 2;
-    err = write_profile(subject, m->name, TIDE_EXPORT_ALLOCATED, is_plain, &series->profiles[1],
-                        diag);
+    err = write_profile(subject, m, kind, TIDE_EXPORT_ALLOCATED, &series->profiles[1], diag);
   }
   return err;
+}
+
+// ---- files with names ----
+
+// The file that is best for names: the debug info of the one that was recorded, or that itself.
+// NULL: it is not there, or another one by now.
+static char *find_named_file(const struct tide_push_moments *m, const struct tide_module *module)
+{
+  struct tide_elf *elf = NULL;
+  char *path = NULL;
+  if (tide_elf_open(module->path, &elf, NULL))
+    return NULL;
+  if (elf->build_id_len == module->build_id_len &&
+      memcmp(elf->build_id, module->build_id, elf->build_id_len) == 0) {
+    struct tide_elf *debug = tide_debugfile_open(elf, m->arguments->debug_dirs);
+    path = tide_strdup(debug && debug->path ? debug->path : elf->path);
+    tide_elf_free(debug);
+  }
+  tide_elf_free(elf);
+  return path;
+}
+
+static void offer_module(struct tide_push_moments *m, const struct tide_module *module,
+                         struct tide_outbox *outbox)
+{
+  char id[2 * sizeof module->build_id + 1] = "";
+  for (uint32_t i = 0; i < module->build_id_len && i < sizeof module->build_id; i++)
+    snprintf(id + 2 * (size_t)i, 3, "%02x", module->build_id[i]);
+  bool is_file = module->path && *module->path == '/';
+  if (!*id || !is_file || tide_outbox_was_offered(outbox, id))
+    return;
+  TIDE_CLEANUP_FREE char *path = find_named_file(m, module);
+  tide_outbox_offer(outbox, id, path ? path : ""); // what is not to be had is counted there
+}
+
+// Of the files that frames are in.
+static void offer_files(struct tide_push_moments *m, const struct tide_image *image,
+                        struct tide_outbox *outbox)
+{
+  TIDE_CLEANUP_FREE bool *has_frames = tide_alloc_array(image->n_modules + 1, sizeof *has_frames);
+  for (size_t i = 1; i < image->n_frames; i++)
+    has_frames[image->frames[i].module] = true;
+  for (size_t i = 1; i < image->n_modules; i++)
+    if (has_frames[i])
+      offer_module(m, &image->modules[i], outbox);
 }
 
 // ---- requests ----
@@ -298,6 +352,8 @@ static void tell_process(struct tide_push_moments *m, struct push_sending *sendi
     if (!sending->outboxes[i])
       continue;
     add_to_batch(&sending->batches[i], m, subject, allocated, sending->outboxes[i]);
+    if (is_unnamed(m, tide_outbox_target(sending->outboxes[i])->kind))
+      offer_files(m, profile->image, sending->outboxes[i]);
     if (sending->batches[i].n_bytes > BATCH_BYTES)
       send_batch(&sending->batches[i], sending->outboxes[i]);
   }

@@ -99,7 +99,7 @@ static enum tide_err find_push_token(struct tide_pushing *p, struct tide_diag *d
 enum tide_err tide_pushing_check(const struct tide_arguments *arguments, struct tide_diag *diag)
 {
   bool any = arguments->push_every_s || arguments->push_labels || arguments->push_token_file ||
-             arguments->push_tenant;
+             arguments->push_tenant || arguments->push_debuginfo;
   const char *tenant = arguments->push_tenant ? arguments->push_tenant : "x";
   if (any && !arguments->push)
     return tide_fail(diag, TIDE_ERR_USAGE, "--push-every and its like go with --push");
@@ -301,6 +301,19 @@ static void say_counts(const char *shown, const struct tide_outbox_counts *count
              *counts->why ? counts->why : "none");
 }
 
+static void say_files(const char *shown, const struct tide_outbox_counts *counts, bool is_quiet)
+{
+  uint64_t n_lost = counts->n_files_failed + counts->n_files_left;
+  if (n_lost)
+    tide_say("%s: %" PRIu64 " files with names were not uploaded (%" PRIu64 " were, %" PRIu64
+             " it had); the latest failure: %s",
+             shown, n_lost, counts->n_files_sent, counts->n_files_there,
+             *counts->why ? counts->why : "it was over");
+  else if (!is_quiet && counts->n_files_sent + counts->n_files_there)
+    tide_say("%s: %" PRIu64 " files with names were uploaded, %" PRIu64 " it had", shown,
+             counts->n_files_sent, counts->n_files_there);
+}
+
 void tide_pushing_finish(struct tide_pushing *p, const struct tide_run_result *result)
 {
   pthread_mutex_lock(&p->lock);
@@ -321,6 +334,7 @@ void tide_pushing_finish(struct tide_pushing *p, const struct tide_run_result *r
     TIDE_CLEANUP_FREE char *shown = tide_strdup(tide_outbox_target(p->outboxes[i])->shown);
     tide_outbox_finish(p->outboxes[i], &counts);
     say_counts(shown, &counts, p->arguments->quiet);
+    say_files(shown, &counts, p->arguments->quiet);
   }
   if (p->moments.n_left_out)
     tide_say("%" PRIu64

@@ -18,9 +18,10 @@ struct tide_export_left_out {
 };
 
 struct tide_export_options {
-  const char *file;  // the capture's path, for formats that name their source
-  bool no_symbols;   // addresses and build ids, for servers that have the names
-  bool measure_said; // the user chose what to measure; otherwise a format takes what suits it
+  const char *file;      // the capture's path, for formats that name their source
+  bool no_symbols;       // addresses and build ids, for servers that have the names
+  bool names_without_id; // all the same, of code that no build id stands for
+  bool measure_said;     // the user chose what to measure; otherwise a format takes what suits it
   // Of a recording that goes on, pprof alone: when it was asked, by the calendar; 0: not so.
   // Servers tell profiles apart by it, also of a process in which nothing happened meanwhile.
   uint64_t asked_realtime_ns;

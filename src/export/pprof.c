@@ -202,6 +202,14 @@ static bool is_same_call(const struct tide_named_frame *a, const struct tide_nam
   return b > a && a->pc == b->pc && a->module == b->module && a->flags == b->flags;
 }
 
+// Whether names are to be written, or found by the reader.
+static bool is_named_here(const struct writer *w, const struct tide_named_frame *frame)
+{
+  bool has_id = frame->module && w->image->modules[frame->module].build_id_len;
+  return !w->options->no_symbols || frame->flags & TIDE_FRAME_CUT ||
+         (w->options->names_without_id && !has_id);
+}
+
 static void write_location(struct writer *w, uint32_t id, const struct tide_view_frame *frames,
                            size_t n)
 {
@@ -209,7 +217,7 @@ static void write_location(struct writer *w, uint32_t id, const struct tide_view
   bool is_cut = first->flags & TIDE_FRAME_CUT;
   uint32_t mapping = is_cut ? 0 : mapping_of(w, first->module);
   struct tide_buf lines = {0};
-  for (size_t i = 0; i < n && !(w->options->no_symbols && !is_cut); i++) {
+  for (size_t i = 0; i < n && is_named_here(w, first); i++) {
     const char *name = is_cut ? "[frames left out]" : frames[i].frame->function;
     if (!name)
       continue;

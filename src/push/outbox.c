@@ -6,6 +6,7 @@
 #include "push/outbox.h"
 
 #include "base/alloc.h"
+#include "push/debuginfo_upload.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 enum {
   MAX_REQUESTS = 8,
   MAX_BYTES = 16 << 20,
+  MAX_FILES = 1024,
   CONNECT_MS = 5000,
   ANSWER_MS = 30000,
   ANSWER_MAX_BYTES = 64 << 10, // servers have little to say
@@ -25,6 +27,10 @@ enum {
   LAST_WAIT_MS = 60000,
   END_WAIT_MS = 250, // between tries, at the end
   GRACE_MS = 2000,   // for the thread to notice the end
+};
+
+struct offered_file {
+  char *build_id, *path; // owned
 };
 
 struct tide_outbox {
@@ -35,8 +41,11 @@ struct tide_outbox {
   pthread_cond_t change;
   struct tide_outbox_request requests[MAX_REQUESTS]; // the oldest first
   size_t n;
-  bool is_sending; // the oldest
-  uint64_t end_ns; // by the monotonic clock; 0: not yet
+  struct offered_file *files; // all that ever were
+  size_t n_files, cap_files;
+  size_t next_file; // that is to be brought
+  bool is_sending;  // the oldest
+  uint64_t end_ns;  // by the monotonic clock; 0: not yet
   bool has_left;
   struct tide_outbox_counts counts;
 };
@@ -161,6 +170,34 @@ static uint32_t send_oldest(struct tide_outbox *outbox, uint32_t waited_ms)
   return 0;
 }
 
+// Likewise, of the next file.
+static uint32_t bring_next_file(struct tide_outbox *outbox, uint32_t waited_ms)
+{
+  const struct offered_file file = outbox->files[outbox->next_file];
+  const struct tide_upload upload = {
+      .base_url = outbox->options.target.base,
+      .token = outbox->options.token,
+      .build_id = file.build_id,
+      .path = file.path,
+      .is_over = is_past_end,
+      .context = outbox,
+  };
+  char why[320] = "";
+  bool was_there = false;
+  pthread_mutex_unlock(&outbox->lock);
+  enum tide_push_verdict verdict = tide_upload_run(&upload, &was_there, why, sizeof why);
+  pthread_mutex_lock(&outbox->lock);
+  if (verdict != TIDE_PUSH_TAKEN)
+    note_failure(outbox, why);
+  if (verdict == TIDE_PUSH_AGAIN)
+    return next_wait_ms(waited_ms, 0);
+  outbox->counts.n_files_there += was_there;
+  outbox->counts.n_files_sent += verdict == TIDE_PUSH_TAKEN && !was_there;
+  outbox->counts.n_files_failed += verdict == TIDE_PUSH_REFUSED;
+  outbox->next_file++;
+  return 0;
+}
+
 // Connections are this thread's alone; nothing of the recording is held open by it. Where that is
 // not to be had (Linux before 5.9, a filter of system calls) it goes on with everybody's.
 static void leave_descriptors(void)
@@ -175,6 +212,13 @@ static void count_left(const struct tide_outbox *outbox, struct tide_outbox_coun
     counts->n_left += outbox->requests[i].n_profiles;
     counts->lost_bytes += outbox->requests[i].allocated_bytes;
   }
+  counts->n_files_left = outbox->n_files - outbox->next_file;
+}
+
+// Under the lock.
+static bool has_work(const struct tide_outbox *outbox)
+{
+  return outbox->n || outbox->next_file < outbox->n_files;
 }
 
 static void *send_all(void *context)
@@ -184,11 +228,11 @@ static void *send_all(void *context)
   leave_descriptors();
   pthread_mutex_lock(&outbox->lock);
   for (;;) {
-    while (!outbox->n && !outbox->end_ns)
+    while (!has_work(outbox) && !outbox->end_ns)
       pthread_cond_wait(&outbox->change, &outbox->lock);
-    if (!outbox->n || (outbox->end_ns && now_ns() >= outbox->end_ns))
+    if (!has_work(outbox) || (outbox->end_ns && now_ns() >= outbox->end_ns))
       break;
-    wait_ms = send_oldest(outbox, wait_ms);
+    wait_ms = outbox->n ? send_oldest(outbox, wait_ms) : bring_next_file(outbox, wait_ms);
     if (wait_ms)
       wait_before_next(outbox, wait_ms);
   }
@@ -205,6 +249,11 @@ static void free_outbox(struct tide_outbox *outbox)
 {
   while (outbox->n)
     remove_request(outbox, outbox->n - 1);
+  for (size_t i = 0; i < outbox->n_files; i++) {
+    free(outbox->files[i].build_id);
+    free(outbox->files[i].path);
+  }
+  free(outbox->files);
   pthread_mutex_destroy(&outbox->lock);
   pthread_cond_destroy(&outbox->change);
   tide_push_target_done(&outbox->options.target);
@@ -262,6 +311,32 @@ void tide_outbox_put(struct tide_outbox *outbox, struct tide_outbox_request *req
   outbox->counts.n_put += request->n_profiles;
   *request = (struct tide_outbox_request){0};
   pthread_cond_broadcast(&outbox->change);
+  pthread_mutex_unlock(&outbox->lock);
+}
+
+bool tide_outbox_was_offered(struct tide_outbox *outbox, const char *build_id)
+{
+  bool was = false;
+  pthread_mutex_lock(&outbox->lock);
+  for (size_t i = 0; i < outbox->n_files && !was; i++)
+    was = strcmp(outbox->files[i].build_id, build_id) == 0;
+  pthread_mutex_unlock(&outbox->lock);
+  return was;
+}
+
+void tide_outbox_offer(struct tide_outbox *outbox, const char *build_id, const char *path)
+{
+  if (tide_outbox_was_offered(outbox, build_id))
+    return;
+  pthread_mutex_lock(&outbox->lock);
+  if (outbox->n_files < MAX_FILES) {
+    TIDE_GROW(outbox->files, outbox->n_files, outbox->cap_files);
+    outbox->files[outbox->n_files++] =
+        (struct offered_file){tide_strdup(build_id), tide_strdup(path)};
+    pthread_cond_broadcast(&outbox->change);
+  } else {
+    outbox->counts.n_files_failed++;
+  }
   pthread_mutex_unlock(&outbox->lock);
 }
 

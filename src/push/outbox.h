@@ -30,10 +30,12 @@ struct tide_outbox_request {
 
 struct tide_outbox_counts { // of profiles
   uint64_t n_put, n_taken;
-  uint64_t n_dropped;  // to make room
-  uint64_t n_refused;  // for good
-  uint64_t n_left;     // at the end, never taken
-  uint64_t lost_bytes; // that were allocated, of all but the taken
+  uint64_t n_dropped;                                   // to make room
+  uint64_t n_refused;                                   // for good
+  uint64_t n_left;                                      // at the end, never taken
+  uint64_t lost_bytes;                                  // that were allocated, of all but the taken
+  uint64_t n_files_sent, n_files_there, n_files_failed; // offered files
+  uint64_t n_files_left;                                // at the end
   uint64_t n_failures; // requests that failed, also if the next one did not
   char why[320];       // of the latest failure; "": there was none
 };
@@ -57,6 +59,11 @@ void tide_outbox_put(struct tide_outbox *outbox, struct tide_outbox_request *req
 // Of a request that could not be made: it counts as refused.
 void tide_outbox_miss(struct tide_outbox *outbox, const struct tide_outbox_request *request,
                       const char *why);
+
+// A file with the names of a build id, for a Parca that lacks it: brought when nothing else waits,
+// and looked at then. Each build id once, and at most 1,024 of them. Both are copied.
+void tide_outbox_offer(struct tide_outbox *outbox, const char *build_id, const char *path);
+bool tide_outbox_was_offered(struct tide_outbox *outbox, const char *build_id);
 
 void tide_outbox_counts(struct tide_outbox *outbox, struct tide_outbox_counts *ret_counts);
 

@@ -51,6 +51,7 @@ enum tide_err tide_push_target_parse(const char *text, struct tide_push_target *
     TIDE_CLEANUP_FREE char *shown = tide_url_shown(base);
     *ret_target = (struct tide_push_target){
         .kind = (enum tide_push_kind)i,
+        .base = tide_strdup(base),
         .url = tide_sprintf("%s%s", base, kinds[i].path),
         .shown = tide_sprintf("%s at %s", kinds[i].word, shown),
     };
@@ -65,6 +66,7 @@ enum tide_err tide_push_target_parse(const char *text, struct tide_push_target *
 void tide_push_target_done(struct tide_push_target *target)
 {
   free(target->url);
+  free(target->base);
   free(target->shown);
   *target = (struct tide_push_target){0};
 }
@@ -248,6 +250,23 @@ static bool find_grpc_status(const struct tide_exchange *answer, char *status, s
   plain_words((const uint8_t *)answer->grpc_message, strlen(answer->grpc_message), message,
               n_message);
   return *status;
+}
+
+struct tide_cursor tide_push_grpc_message(const struct tide_exchange *answer)
+{
+  const uint8_t *at = answer->body.data;
+  if (answer->body.n < FRAME_HEAD_BYTES || *at & TRAILERS_FLAG)
+    return tide_cursor_make("", 0);
+  uint32_t n = (uint32_t)at[1] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 8 | at[4];
+  bool is_whole = n <= answer->body.n - FRAME_HEAD_BYTES;
+  return tide_cursor_make(at + FRAME_HEAD_BYTES, is_whole ? n : 0);
+}
+
+int tide_push_grpc_status(const struct tide_exchange *answer)
+{
+  char status[16], message[201];
+  return find_grpc_status(answer, status, sizeof status, message, sizeof message) ? atoi(status)
+                                                                                  : -1;
 }
 
 static enum tide_push_verdict judge_grpc(const struct tide_exchange *answer, char *why, size_t max)

@@ -41,6 +41,7 @@ enum { // what all take
 struct tide_push_target {
   enum tide_push_kind kind;
   char *url;   // of its requests; owned
+  char *base;  // what it begins with, as the user said it; owned
   char *shown; // "parca at http://…", for people; owned
 };
 
@@ -61,6 +62,10 @@ enum tide_err tide_push_encode(enum tide_push_kind kind, struct tide_push_series
 
 // NULL-terminated.
 const char *const *tide_push_headers(enum tide_push_kind kind);
+
+// Of a gRPC-Web answer: its first message, empty if there is none; its status, -1 if it says none.
+struct tide_cursor tide_push_grpc_message(const struct tide_exchange *answer);
+int tide_push_grpc_status(const struct tide_exchange *answer);
 
 enum tide_push_verdict {
   TIDE_PUSH_TAKEN,

@@ -59,6 +59,13 @@ static bool header_is(const char *line, size_t n, const char *name, char *value,
   return true;
 }
 
+static size_t give_body(char *to, size_t size, size_t n, void *context)
+{
+  const struct tide_exchange_ask *ask = ((struct exchanging *)context)->ask;
+  size_t got = ask->read(ask->read_context, to, size * n);
+  return got == SIZE_MAX ? CURL_READFUNC_ABORT : got;
+}
+
 static size_t take_header(char *line, size_t size, size_t n, void *context)
 {
   struct tide_exchange *answer = ((struct exchanging *)context)->answer;
@@ -150,7 +157,7 @@ static struct curl_slist *headers_of(const struct tide_exchange_ask *ask)
   struct curl_slist *list = NULL;
   for (size_t i = 0; ask->headers && ask->headers[i]; i++)
     list = tide_curl.slist_append(list, ask->headers[i]);
-  if (ask->body) // a server that waits for nothing is not waited for
+  if (ask->body || ask->read) // a server that waits for nothing is not waited for
     list = tide_curl.slist_append(list, "Expect:");
   return list;
 }
@@ -163,7 +170,7 @@ static void set_limits(CURL *curl, const struct tide_exchange_ask *ask)
   tide_curl.easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ask->all_ms);
   tide_curl.easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   tide_curl.easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  tide_curl.easy_setopt(curl, CURLOPT_FOLLOWLOCATION, ask->body ? 0L : 1L);
+  tide_curl.easy_setopt(curl, CURLOPT_FOLLOWLOCATION, ask->body || ask->read ? 0L : 1L);
   tide_curl.easy_setopt(curl, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTIONS);
 }
 
@@ -184,6 +191,16 @@ static void set_words(CURL *curl, const struct tide_exchange_ask *ask)
     tide_curl.easy_setopt(curl, CURLOPT_POSTFIELDS, ask->body);
     tide_curl.easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)ask->body_bytes);
   }
+}
+
+// What is sent by pieces.
+static void set_giver(CURL *curl, const struct tide_exchange_ask *ask, struct exchanging *x)
+{
+  CURLoption size = ask->is_put ? CURLOPT_INFILESIZE_LARGE : CURLOPT_POSTFIELDSIZE_LARGE;
+  tide_curl.easy_setopt(curl, ask->is_put ? CURLOPT_UPLOAD : CURLOPT_POST, 1L);
+  tide_curl.easy_setopt(curl, size, (curl_off_t)ask->body_bytes);
+  tide_curl.easy_setopt(curl, CURLOPT_READFUNCTION, give_body);
+  tide_curl.easy_setopt(curl, CURLOPT_READDATA, x);
 }
 
 static void set_takers(CURL *curl, struct exchanging *x)
@@ -208,6 +225,8 @@ static enum tide_err perform(CURL *curl, const struct tide_exchange_ask *ask,
   set_limits(curl, ask);
   set_words(curl, ask);
   set_takers(curl, &x);
+  if (ask->read)
+    set_giver(curl, ask, &x);
   tide_curl.easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
   tide_curl.easy_setopt(curl, CURLOPT_ERRORBUFFER, words);
   CURLcode code = tide_curl.easy_perform(curl);

@@ -14,8 +14,12 @@ struct tide_exchange_ask {
   const char *url;
   const char *token;          // "Authorization: Bearer"; NULL: none
   const char *const *headers; // "Name: value", NULL-terminated; NULL: none
-  const void *body;           // sent by POST; NULL: GET
-  size_t body_bytes;
+  const void *body;           // sent by POST; NULL: GET, unless there is a read
+  uint64_t body_bytes;
+  // Where so many bytes come from instead, piece by piece; SIZE_MAX: there are no more. NULL: not.
+  size_t (*read)(void *read_context, void *to, size_t max);
+  void *read_context;
+  bool is_put; // what is read is sent by PUT
   uint32_t connect_ms, all_ms;
   uint64_t max_bytes; // of the answer, unpacked
   // Asked about once a second and oftener: true gives up, with TIDE_ERR_LIMIT. NULL: never.

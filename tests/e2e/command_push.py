@@ -276,6 +276,90 @@ int main(void)
 """
 
 
+class Archive(Sink):
+    """A Parca that lacks all files but those of build ids in `known`; is_signed: PUT elsewhere."""
+
+    def __init__(self, is_signed=False, known=()):
+        super().__init__()
+        self.files, self.finished, self.known = {}, [], set(known)
+        self.is_signed, self.answer = is_signed, self.serve
+        self.server.RequestHandlerClass.do_PUT = self.server.RequestHandlerClass.do_POST
+
+    def serve(self, handler):
+        path, headers, body = self.requests[-1]
+        method = path.rsplit("/", 1)[1]
+        if handler.command == "PUT":
+            self.files[method] = body
+            expect(not headers["Authorization"], "the token is Parca's")
+            return servers.reply(handler, 200, b"")
+        messages = list(frames_of(body))
+        asked = dict(fields(messages[0]))
+        out = b""
+        if method == "ShouldInitiateUpload":
+            out = b"" if asked[1].decode() in self.known else b"\x08\x01"
+        elif method == "InitiateUpload":
+            how = b"\x12\x02id\x18" + bytes([2 if self.is_signed else 1])
+            if self.is_signed:
+                url = f"{self.url}/signed/{asked[1].decode()}".encode()
+                how += b"\x22" + bytes([len(url)]) + url
+            out = b"\x0a" + bytes([len(how)]) + how
+        elif method == "Upload":
+            info = dict(fields(asked[1]))
+            expect(info[2] == b"id", f"{info}")
+            self.files[info[1].decode()] = b"".join(dict(fields(one))[2] for one in messages[1:])
+        elif method == "MarkUploadFinished":
+            expect(asked[2] == b"id", f"{asked}")
+            self.finished.append(asked[1].decode())
+        return servers.reply(handler, 200,
+                             b"\0" + len(out).to_bytes(4, "big") + out + GRPC_OK[5:])
+
+
+def frames_of(body):
+    while body:
+        n = int.from_bytes(body[1:5], "big")
+        expect(body[0] == 0 and len(body) >= n + 5, "frame")
+        yield body[5:5 + n]
+        body = body[5 + n:]
+
+
+@test
+def push_debuginfo(ground):
+    """Parca gets addresses, and the files that it lacks, whole; names of none it would not find."""
+    padded = ground.build("padded", "#include <stdlib.h>\nstatic const char pad[3 << 20] = {1};\n"
+                          "static void *volatile kept;\n__attribute__((noipa)) void *hold(void)\n"
+                          "{ kept = malloc(1234); return (void *)pad; }\n"
+                          "int main(void) { return hold() ? 3 : 0; }\n")
+    for is_signed in (False, True):
+        (ground.scratch / "token").write_text("s3cret\n")
+        with Archive(is_signed) as sink:
+            words = ("--push", f"parca={sink.url}", "--push-debuginfo", "--push-token-file",
+                     "token", "-f", "-o", "x.tide", "--", str(padded))
+            done = ground.record(*words, timeout=120)
+            n_files = len(sink.files)
+            expect(n_files and sorted(sink.files) == sorted(sink.finished), f"{sink.finished}")
+            expect(padded.read_bytes() in sink.files.values(), "not as it is")
+            expect(f"{n_files} files with names were uploaded, 0" in done.stderr, done.stderr)
+            profiles = [one for request in sink.requests if "WriteRaw" in request[0]
+                        for one in unpacked(*request)]
+            expect(not {"hold", "main"} & profiles[0][4], f"{profiles}")
+            known = list(sink.files)
+    with Archive(known=known) as sink:
+        words = [word if "http" not in word else f"parca={sink.url}" for word in words]
+        done = ground.record(*words, timeout=120)
+        expect(f"0 files with names were uploaded, {n_files} it had" in done.stderr, done.stderr)
+        expect(not sink.files, "brought all the same")
+    with Sink() as sink:
+        def refuse(handler):
+            if "Debuginfo" in handler.path:
+                return servers.reply(handler, 200, b"", Grpc_Status="12", Grpc_Message="none such")
+            return take(handler)
+        sink.answer = refuse
+        words = [word if "http" not in word else f"parca={sink.url}" for word in words]
+        done = ground.record(*words, timeout=120)
+        expect(f"{n_files} files with names were not uploaded (0 were, 0 it had)" in done.stderr and
+               "none such" in done.stderr, done.stderr)
+
+
 @test
 def push_attached(ground):
     with Sink() as sink, serving_nobody(ground) as child:

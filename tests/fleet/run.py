@@ -372,6 +372,26 @@ def parca_pushed(ground):
         expect(points and points[0][1] == [totals["live_bytes"]], f"{points} {totals}")
 
 
+def parca_uploaded(ground):
+    """Names from files that were uploaded: what is pushed has addresses alone."""
+    with parca(ground) as url:
+        totals = push_once(ground, DEEP, f"parca={url}", options=("--push-debuginfo",))
+        selector = '{service_name="pushed"}'
+
+        def named():
+            body = parca_profile(url, INUSE, selector)
+            return b"innermost" in (gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body)
+        wait_for(named, "names", 120)
+        (ground.scratch / "back.pb.gz").write_bytes(parca_profile(url, INUSE, selector))
+        rows = ground.run(ground.tidemark, "report", "--sort", "live", "--csv", "back.pb.gz")
+        expect("innermost," in rows.stdout, rows.stdout + rows.stderr)
+        points = parca_points(url, INUSE, selector)
+        expect(points[0][1] == [totals["live_bytes"]], f"{points} {totals}")
+        again = ground.record("--push", f"parca={url}", "--push-debuginfo", "-f", "-o", "x.tide",
+                              "--", ground.build("pushed", DEEP), timeout=120)
+        expect("0 files with names were uploaded" in again.stderr, again.stderr[-600:])
+
+
 def parca_scraped(ground):
     """An idle program scraped again and again: each point is what it holds, none twice that."""
     with serving(ground) as service:
@@ -477,7 +497,7 @@ def fetched_of_go(ground):
 
 
 CASES = (otlp_decoded, fetched, fetched_of_go, prometheus_scraped, pyroscope_pushed,
-         pyroscope_limits, parca_pushed, parca_scraped, parca_fleet)
+         pyroscope_limits, parca_pushed, parca_uploaded, parca_scraped, parca_fleet)
 
 
 def main():
