@@ -98,7 +98,7 @@ static unsigned missing_of(const struct tide_subject *subject)
   const struct tide_capture *capture = subject->profile->capture;
   return (tide_image_is_whole(subject->image) ? 0 : TIDE_MISSING_EVENTS) |
          (capture->cut ? TIDE_MISSING_PARTS : 0) |
-         (capture->finished || capture->cut ? 0 : TIDE_MISSING_END) |
+         ((capture->finished && !capture->taken) || capture->cut ? 0 : TIDE_MISSING_END) |
          (capture->roll.n_rows ? TIDE_MISSING_PROCESSES : 0);
 }
 

@@ -98,6 +98,7 @@ void tide_capture_free(struct tide_capture *capture)
   free(capture->tool_version);
   free(capture->hostname);
   free(capture->kernel);
+  free(capture->taken);
   free(capture->cut_note);
   free(capture);
 }

@@ -311,6 +311,7 @@ struct tide_capture {
   uint64_t start_realtime_ns; // since the epoch
   uint64_t duration_ns;
   bool finished; // false: a checkpoint of a run that was not ended properly
+  char *taken;   // of a dump: why it was taken while the run went on; NULL: it is none
   uint32_t
       n_images_left_out; // images that are not kept one by one, but in sums (before: not at all)
   struct tide_image *images; // by start

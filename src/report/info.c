@@ -71,6 +71,7 @@ static void write_capture(const struct tide_screen *screen, const struct tide_ca
       tide_units_bytes(size, tide_exact((int64_t)file_bytes), tide_screen_style(screen)), n,
       n == 1 ? "process image" : "process images",
       capture->cut        ? ", file damaged"
+      : capture->taken    ? ", a dump"
       : capture->finished ? ""
                           : ", not ended properly");
   bool fits = tide_utf8_width(name) + 1 + tide_utf8_width(facts) <= screen->width;

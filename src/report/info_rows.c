@@ -136,8 +136,9 @@ static void add_heap(struct tide_info_rows *rows, const struct tide_profile *pro
         &text, "%s%s in all", text.n ? ", " : "",
         tide_units_bytes(number, allocated_bytes(image, profile->totals.b_alloc), style));
   if (tide_profile_has_end(profile)) {
-    const char *when =
-        image->origin || profile->capture->finished ? "at the end" : "when last seen";
+    const char *when = image->origin || (profile->capture->finished && !profile->capture->taken)
+                           ? "at the end"
+                           : "when last seen";
     struct tide_amount live = tide_image_bytes(image, TIDE_FIGURE_LIVE, profile->totals.live_bytes);
     tide_buf_printf(&text, "%s%s live %s", text.n ? ", " : "",
                     tide_units_bytes(number, live, style), when);

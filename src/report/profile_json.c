@@ -239,6 +239,8 @@ void tide_capture_json_facts(struct tide_json *json, const struct tide_capture *
   tide_json_put_text(json, "file", file);
   tide_json_put_bool(json, "complete", complete);
   tide_json_put_bool(json, "finished", capture->finished);
+  if (capture->taken)
+    tide_json_put_text(json, "dump", capture->taken);
   tide_json_put_text(json, "note", capture->cut ? capture->cut_note : NULL);
   tide_json_put_text(json, "arch", tide_capture_arch(capture));
   tide_json_put_u64(json, "duration_ns", capture->duration_ns);

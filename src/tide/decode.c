@@ -38,6 +38,12 @@ enum tide_err tide_decode_facts(struct tide_cursor *in, struct tide_capture *cap
   capture->n_images_left_out = get_u32(in);
   struct tide_facts_extra extra = {.n_images = get_u32(in)};
   extra.n_parts = get_u32(in);
+  if (!in->bad && tide_cursor_left(in) > 0) // since 1.6
+    capture->taken = get_string(in);
+  if (capture->taken && !*capture->taken) {
+    free(capture->taken);
+    capture->taken = NULL;
+  }
   if (in->bad)
     return damaged(ret_why, "a field runs past the end");
   *ret_extra = extra;

@@ -46,6 +46,7 @@ void tide_encode_facts(struct tide_buf *out, const struct tide_capture *capture,
   tide_buf_varint(out, capture->n_images_left_out);
   tide_buf_varint(out, capture->n_images);
   tide_buf_varint(out, n_parts);
+  tide_buf_string(out, capture->taken ? capture->taken : "");
 }
 
 static void put_loss(struct tide_buf *out, const struct tide_loss *loss)

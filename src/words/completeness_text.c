@@ -373,7 +373,16 @@ static void tell_end(const struct tide_capture *capture, tide_note_teller *tell,
 {
   if (capture->cut)
     tell(context, capture->cut_note ? capture->cut_note : "the file is damaged; this is a part");
-  else if (!capture->finished)
+  if (capture->taken) {
+    char when[TIDE_UNITS_MAX];
+    TIDE_CLEANUP_FREE char *text =
+        tide_sprintf("this is a dump of a run that went on, taken at %s: %s",
+                     tide_units_time(when, capture->duration_ns, false), capture->taken);
+    tell(context, text);
+  }
+  if (capture->cut || capture->taken)
+    return;
+  if (!capture->finished)
     tell(context, "the recording was not ended properly; this is its last checkpoint");
 }
 

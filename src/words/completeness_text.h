@@ -58,8 +58,8 @@ char *tide_inexact_words(const struct tide_profile *profile, struct tide_style s
 typedef void tide_note_teller(void *context, const char *text);
 
 // That the recorder stepped aside, that the file is damaged or a checkpoint (which it is while the
-// run goes on, and no word is said of it), that strangers were refused; nothing when all is well.
-// The text is valid during the call.
+// run goes on, and no word is said of it) or a dump, and when and why that was taken; that
+// strangers were refused; nothing when all is well. The text is valid during the call.
 void tide_profile_notes(const struct tide_profile *profile, bool is_running, tide_note_teller *tell,
                         void *context);
 

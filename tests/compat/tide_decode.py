@@ -151,7 +151,9 @@ def decode_facts(p):
         "finished": p.u8() != 0,
         "n_images_left_out": p.varint(32),
     }
-    return facts, p.varint(32), p.varint(32)
+    n_images, n_parts = p.varint(32), p.varint(32)
+    facts["taken"] = (p.string() if p.at < len(p.data) else "") or None
+    return facts, n_images, n_parts
 
 
 def decode_image(p, own_index):

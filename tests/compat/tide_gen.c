@@ -475,6 +475,11 @@ static void gen_facts(struct gen *g, struct tide_capture *capture)
   capture->duration_ns = any(g);
   capture->finished = below(g, 2);
   capture->n_images_left_out = any32(g);
+  capture->taken = below(g, 2) ? any_string(g) : NULL;
+  if (capture->taken && !*capture->taken) { // the same as none
+    free(capture->taken);
+    capture->taken = NULL;
+  }
 }
 
 static void gen_roll(struct gen *g, struct tide_roll *roll)

@@ -497,6 +497,10 @@ static void put_capture(struct tide_buf *out, const struct tide_capture *row, bo
   U(n_images_left_out);
   put_last_bool(out, "finished", row->finished);
   tide_buf_text(out, ", ");
+  if (row->taken)
+    S(taken);
+  else
+    tide_buf_text(out, "\"taken\": null, ");
   put_last_bool(out, "cut", row->cut);
   tide_buf_text(out, ",\n \"roll\": ");
   put_roll(out, &row->roll);
