@@ -419,6 +419,10 @@ void tide_arguments_done(struct tide_arguments *arguments)
   free(arguments->debug_dirs);
   free(arguments->push);
   free(arguments->push_labels);
+  free(arguments->dump_every);
+  free(arguments->dump_on);
+  free(arguments->dump_keep);
   arguments->rest = NULL;
   arguments->debug_dirs = arguments->push = arguments->push_labels = NULL;
+  arguments->dump_every = arguments->dump_on = arguments->dump_keep = NULL;
 }

@@ -68,14 +68,15 @@ struct tide_arguments {
   int sort;                       // in tide_sort_words; -1: not given
   int by;                         // enum tide_by
   const char *suppressions;
-  int group;                // enum tide_group_kind; -1: not given
-  int tree_group;           // enum tide_tree_group
-  int blame;                // enum tide_blamed; -1: not said
-  int color;                // enum tide_color
-  int units;                // enum tide_units
-  int how;                  // enum tide_how
-  char *debug_dirs;         // separated by colons; owned; NULL: not given
-  char *push, *push_labels; // separated by line ends; owned; NULL: not given
+  int group;                              // enum tide_group_kind; -1: not given
+  int tree_group;                         // enum tide_tree_group
+  int blame;                              // enum tide_blamed; -1: not said
+  int color;                              // enum tide_color
+  int units;                              // enum tide_units
+  int how;                                // enum tide_how
+  char *debug_dirs;                       // separated by colons; owned; NULL: not given
+  char *push, *push_labels;               // separated by line ends; owned; NULL: not given
+  char *dump_every, *dump_on, *dump_keep; // likewise
   const char *push_token_file, *push_tenant;
   bool push_debuginfo;
   uint64_t push_every_s; // 0: not given

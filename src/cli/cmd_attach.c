@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "cli/commands.h"
+#include "cli/dumping.h"
 #include "cli/first_screen.h"
 #include "cli/library.h"
 #include "cli/live_top.h"
@@ -130,6 +131,8 @@ static void say_result(const struct tide_arguments *arguments,
     tide_say("%s", result->run.note);
   else if (!arguments->quiet)
     tide_first_screen(arguments, &result->run, rules);
+  if (result->run.dumps_note && !arguments->quiet)
+    tide_say("%s", result->run.dumps_note);
   if (result->run.save_err)
     tide_cmd_failed(result->run.save_err, &result->run.save_diag);
   if (result->detach_err)
@@ -216,7 +219,12 @@ int tide_cmd_attach(const struct tide_arguments *arguments)
       .attached = begin_looking,
       .complete = complete,
   };
+  struct tide_dump_options dumps;
   enum tide_err err = check_attach_arguments(arguments, &options, &diag);
+  if (!err)
+    err = tide_dumping_asked(arguments, &dumps, &diag);
+  if (!err && dumps.n_rules)
+    options.dumps = &dumps;
   if (!err)
     err = tide_library_find(TIDE_LIBRARY_AGENT, &agent, &diag);
   if (!err)

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "cli/commands.h"
+#include "cli/dumping.h"
 #include "cli/first_screen.h"
 #include "cli/library.h"
 #include "cli/live_top.h"
@@ -71,6 +72,8 @@ static void say_saved(const struct tide_arguments *arguments, const struct tide_
     tide_say("%s", result->note);
   if (result->agent_note && !arguments->quiet)
     tide_say("%s", result->agent_note);
+  if (result->dumps_note && !arguments->quiet)
+    tide_say("%s", result->dumps_note);
   if (nothing && result->output_path && !arguments->quiet)
     tide_say("saved %s, which says so", result->output_path);
   if (result->n_running && !arguments->quiet)
@@ -152,7 +155,10 @@ int tide_cmd_run(const struct tide_arguments *arguments)
   TIDE_CLEANUP_FREE char *agent = NULL;
   TIDE_CLEANUP_FREE char *said = NULL;
   struct tide_rules *rules = NULL;
+  struct tide_dump_options dumps;
   enum tide_err err = check_run_arguments(arguments, &diag);
+  if (!err)
+    err = tide_dumping_asked(arguments, &dumps, &diag);
   if (!err)
     err = tide_library_find(TIDE_LIBRARY_RECORDER, &library, &diag);
   // Where it is missing, the rest is recorded without, unless it is asked for.
@@ -189,6 +195,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
                  : beside.pushing ? tide_pushing_control(beside.pushing)
                  : beside.top     ? tide_live_top_control(beside.top)
                                   : NULL,
+      .dumps = dumps.n_rules ? &dumps : NULL,
       .companion = &beside,
       .started = start_beside,
       .spent_ns = spent_beside_ns,

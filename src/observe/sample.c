@@ -110,6 +110,14 @@ static bool walk_cells(struct tide_sampler *sampler, struct tide_store_view *vie
   return taken || !snapshot;
 }
 
+uint64_t tide_sampler_allocated(struct tide_store_view *view)
+{
+  struct walk walk = {.view = view};
+  tide_store_view_nodes(view);
+  tide_store_view_cells(view, walk_block, &walk);
+  return walk.heap.b_alloc;
+}
+
 static uint64_t own_cpu_ns(void)
 {
   struct timespec spent;

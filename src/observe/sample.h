@@ -110,6 +110,10 @@ void tide_sampler_done(struct tide_sampler *sampler);
 uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view *view,
                            uint64_t time_ns, size_t n_sharing);
 
+// What was allocated so far, from the heap and by all threads: a walk over all cells. The view must
+// be ready.
+uint64_t tide_sampler_allocated(struct tide_store_view *view);
+
 // Takes a snapshot of what has happened since the last one; the view's nodes must be up to date.
 // False: there can be no more of them.
 bool tide_sampler_snapshot(struct tide_sampler *sampler, struct tide_store_view *view,

@@ -185,6 +185,7 @@ struct session {
   struct tide_helper *helper;
   struct tide_kin *kin;
   struct tide_watch *watch;
+  struct tide_dumps *dumps; // NULL: none
   struct tide_candidate process;
   char *output_path;
   struct tide_output_state output;
@@ -209,6 +210,7 @@ static void session_done(struct session *s)
   tide_control_close(s->options->control);
   tide_helper_free(s->helper);
   tide_watch_free(s->watch);
+  tide_dumps_free(s->dumps);
   tide_kin_free(s->kin);
   free(s->output_path);
   const int fds[] = {s->pid_fd, s->signal_fd, s->finish_fd};
@@ -227,6 +229,8 @@ static enum tide_err prepare(struct session *s, struct tide_diag *diag)
   const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
     sigaddset(&ends, signals[i]);
+  if (tide_dumps_signal(o->dumps))
+    sigaddset(&ends, tide_dumps_signal(o->dumps));
   sigprocmask(SIG_BLOCK, &ends, &s->old_mask);
   s->signal_fd = signalfd(-1, &ends, SFD_CLOEXEC);
   s->finish_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -243,7 +247,10 @@ static enum tide_err prepare(struct session *s, struct tide_diag *diag)
   s->output_path =
       tide_output_name(o->output ? o->output : TIDE_OUTPUT_DEFAULT,
                        s->process.exe[0] ? s->process.exe : s->process.name, (pid_t)o->pid);
-  return tide_output_reserve(s->output_path, o->force, &s->output, diag);
+  err = tide_output_reserve(s->output_path, o->force, &s->output, diag);
+  if (!err && o->dumps)
+    err = tide_dumps_new(o->dumps, s->output_path, s->start.monotonic_ns, &s->dumps, diag);
+  return err;
 }
 
 static void look_again(void *context, uint32_t pid)
@@ -277,6 +284,7 @@ static enum tide_err begin_session(struct session *s, struct tide_diag *diag)
       .output_path = s->output.replaceable ? s->output_path : NULL,
       .start = s->start,
       .control = o->control,
+      .dumps = s->dumps,
       .objects_changed = look_again,
       .objects_context = s->helper,
       .finish_fd = s->finish_fd,
@@ -300,6 +308,18 @@ static enum tide_err begin_session(struct session *s, struct tide_diag *diag)
   return err;
 }
 
+// Is it one that asks for a dump, which it gets? Others end the recording.
+static bool asks_for_dump(const struct session *s)
+{
+  struct signalfd_siginfo signal;
+  int asking = tide_dumps_signal(s->options->dumps);
+  if (!asking || read(s->signal_fd, &signal, sizeof signal) != (ssize_t)sizeof signal ||
+      signal.ssi_signo != (uint32_t)asking)
+    return false;
+  tide_watch_dump(s->watch);
+  return true;
+}
+
 // True: the process has ended.
 static bool wait_for_end(const struct session *s)
 {
@@ -310,6 +330,8 @@ static bool wait_for_end(const struct session *s)
     uint64_t now_ns = tide_monotonic_ns();
     uint64_t left_ms = until_ns > now_ns ? (until_ns - now_ns) / 1000000 + 1 : 0;
     int n = poll(fds, 3, left_ms > 1000 ? 1000 : (int)left_ms);
+    if (n > 0 && !fds[0].revents && fds[1].revents && asks_for_dump(s))
+      continue;
     if (n > 0)
       return fds[0].revents;
     if (tide_monotonic_ns() >= until_ns)
@@ -359,6 +381,7 @@ static void finish_session(struct session *s, struct tide_attach_result *result)
   run->pid = s->options->pid;
   run->wall_ns = end.time_ns - s->start.monotonic_ns;
   run->capture = tide_watch_stop(s->watch, &end, &run->n_running);
+  run->dumps_note = s->dumps ? tide_dumps_summary(s->dumps) : NULL;
   if (!run->capture->n_images)
     run->note = why_nothing(s);
   if (s->options->complete)

@@ -48,7 +48,8 @@ struct tide_attach_options {
                    const struct tide_candidate *process, const char *output_path);
   // Called with the whole capture before it is written. May be NULL.
   void (*complete)(void *companion, struct tide_capture *capture);
-  struct tide_control *control; // where we are asked things; NULL: nowhere
+  struct tide_control *control;          // where we are asked things; NULL: nowhere
+  const struct tide_dump_options *dumps; // NULL: none
   void *companion;
 };
 

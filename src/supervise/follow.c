@@ -96,6 +96,10 @@ static void handle_signal(struct tide_follow *follow, pid_t pid,
 {
   if (signal->ssi_signo == SIGCHLD)
     return;
+  if (follow->asking_signal && signal->ssi_signo == (uint32_t)follow->asking_signal) {
+    follow->asked(follow->asked_context);
+    return;
+  }
   if (signal->ssi_signo == SIGTSTP)
     follow->terminal_stop = true;
   if (signal->ssi_signo == SIGCONT)
@@ -210,6 +214,8 @@ void tide_follow_rest(struct tide_follow *follow)
     struct signalfd_siginfo signal;
     if (!await_signal(follow, &signal))
       return;
+    if (follow->asking_signal && signal.ssi_signo == (uint32_t)follow->asking_signal)
+      follow->asked(follow->asked_context);
     switch (signal.ssi_signo) {
     case SIGTSTP: kill(getpid(), SIGSTOP); break;
     case SIGINT:

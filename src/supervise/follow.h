@@ -22,7 +22,10 @@ struct tide_follow {
   bool adopts;        // processes that the command leaves behind are ours
   bool terminal_stop; // Ctrl-Z was seen since the command last ran
   int signal_fd;
-  int finish_fd; // an eventfd: whoever writes to it ends the recording, not the command
+  int finish_fd;     // an eventfd: whoever writes to it ends the recording, not the command
+  int asking_signal; // is for us, and not passed on; 0: none
+  void (*asked)(void *context); // called when it comes
+  void *asked_context;
 };
 
 struct tide_follow_end {

@@ -45,6 +45,7 @@ struct run {
   char unhooked[512]; // functions of an allocator of it that could not be hooked; ""
   struct tide_kin *kin;
   struct tide_watch *watch;
+  struct tide_dumps *dumps; // NULL: none
   struct tide_follow follow;
   struct tide_spawn spawn;
   char *output_path;
@@ -60,6 +61,7 @@ static void run_done(struct run *run)
   free(tide_agents_free(run->agents));
   tide_control_close(run->options->control);
   tide_watch_free(run->watch);
+  tide_dumps_free(run->dumps);
   tide_kin_free(run->kin);
   tide_follow_done(&run->follow);
   tide_target_done(&run->target);
@@ -213,12 +215,21 @@ static void raise_limits(void)
   setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}); // root may
 }
 
+static void dump_when_asked(void *context)
+{
+  const struct run *run = context;
+  tide_watch_dump(run->watch);
+}
+
 static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
 {
   const struct tide_run_options *options = run->options;
   run->output_path = tide_output_name(options->output ? options->output : TIDE_OUTPUT_DEFAULT,
                                       options->argv[0], run->spawn.pid);
   enum tide_err err = tide_output_reserve(run->output_path, options->force, &run->output, diag);
+  if (!err && options->dumps)
+    err = tide_dumps_new(options->dumps, run->output_path, run->start.monotonic_ns, &run->dumps,
+                         diag);
   if (err)
     return err;
   raise_limits();
@@ -232,6 +243,7 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
       .output_path = run->output.replaceable ? run->output_path : NULL,
       .start = run->start,
       .control = options->control,
+      .dumps = run->dumps,
       .objects_changed = look_again,
       .objects_context = run,
       .finish_fd = run->follow.finish_fd,
@@ -239,6 +251,9 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
   const struct tide_target *target = &run->target;
   if (target->unfit && !tide_why_is_partial(target->why) && !run->is_agents)
     tide_watch_unfit_command(run->watch, target->path, target->why, target->detail);
+  run->follow.asking_signal = tide_dumps_signal(options->dumps);
+  run->follow.asked = dump_when_asked;
+  run->follow.asked_context = run;
   err = tide_watch_start(run->watch, diag);
   if (!err)
     err = tide_door_serve(run->door, run->kin, receive_visit, run, diag);
@@ -510,6 +525,7 @@ static void finish_run(struct run *run, struct tide_run_result *result)
   };
   make_capture(run, &watch_end, cost, result);
   result->agent_note = agent_note;
+  result->dumps_note = run->dumps ? tide_dumps_summary(run->dumps) : NULL;
   save_capture(run, result);
   while (!has_ended)
     has_ended = tide_follow_to_end(&run->follow, run->spawn.pid, &end);
@@ -540,6 +556,7 @@ void tide_run_result_done(struct tide_run_result *result)
   free(result->output_path);
   free(result->note);
   free(result->agent_note);
+  free(result->dumps_note);
   *result = (struct tide_run_result){0};
 }
 

@@ -12,6 +12,7 @@
 #include "model/model.h"
 #include "store/weight.h" // how often is sampled
 #include "supervise/control.h"
+#include "supervise/dumps.h"
 #include "supervise/usher.h"
 
 struct tide_run_options {
@@ -40,6 +41,7 @@ struct tide_run_options {
   // Where the recording is told things and asked, from its start to its end: see control.h. NULL:
   // nowhere. Closed when tide_run() returns, whatever it returns.
   struct tide_control *control;
+  const struct tide_dump_options *dumps; // NULL: none
   // For a companion that lives beside the recording, such as one who shows it. All may be NULL.
   void *companion;
   // Called on the caller's thread when the command has started: from now on there may be threads.
@@ -56,6 +58,7 @@ struct tide_run_result {
   char *note;                   // one sentence: why nothing was recorded; NULL when all is well
   char *agent_note;       // one sentence: whom of its children the agent could not record, and
                           // why; NULL: nobody needed it, or all had it
+  char *dumps_note;       // what there is of dumps, and what was left out; NULL: none were wanted
   enum tide_err save_err; // the capture could not be saved: save_diag says why
   struct tide_diag save_diag;
   uint32_t pid;       // of the command

@@ -13,6 +13,7 @@
 #include "observe/clock.h"
 #include "supervise/control.h"
 #include "supervise/door.h"
+#include "supervise/dumps.h"
 #include "supervise/kin.h"
 #include "model/model.h"
 
@@ -28,6 +29,7 @@ struct tide_watch_options {
   const char *output_path; // for checkpoints; NULL: none. Must outlive the watch
   struct tide_clock_reading start;
   struct tide_control *control; // where we are asked things; NULL: nowhere. Must outlive the watch
+  struct tide_dumps *dumps;     // NULL: none. Likewise
   // Libraries of a process have come or gone (heart.h). May be NULL.
   void (*objects_changed)(void *context, uint32_t pid);
   void *objects_context;
@@ -57,6 +59,9 @@ enum tide_err tide_watch_start(struct tide_watch *watch, struct tide_diag *diag)
 
 // The command has ended, and others that came of it are watched on.
 void tide_watch_root_ended(struct tide_watch *watch, const struct tide_watch_end *end);
+
+// A dump is wanted now; nothing where there are none.
+void tide_watch_dump(struct tide_watch *watch);
 
 // Ends the watching: images that still run are taken as they are now and counted in n_running, and
 // whoever asks something is told that it is over. The door must be closed. The capture is the

@@ -40,14 +40,17 @@ static void shorten(struct tide_capture *capture)
   }
 }
 
-// TIDE_ERR_EMPTY: nothing is recorded yet.
-static enum tide_err make_draft(struct tide_watch *watch, bool is_brief,
-                                struct tide_draft **ret_draft, struct tide_diag *diag)
+enum tide_err tide_watch_make_draft(struct tide_watch *watch, bool is_brief, const char *taken,
+                                    struct tide_draft **ret_draft, struct tide_diag *diag)
 {
   uint64_t before_ns = tide_monotonic_ns();
   struct tide_capture *capture = tide_watch_new_capture(watch, before_ns);
   struct tide_gallery_entry *more = tide_alloc_array(watch->n_living, sizeof *more);
   size_t n_more = 0;
+  if (taken) { // whole as it is, and no checkpoint
+    capture->taken = tide_strdup(taken);
+    capture->finished = true;
+  }
   for (size_t i = 0; i < watch->n_living && n_more < TIDE_WATCH_MAX_IMAGES; i++) {
     struct tide_watched *w = watch->living[i];
     if (!tide_watched_is_ready(watch, w, before_ns))
@@ -175,7 +178,7 @@ uint64_t tide_watch_serve_drafts(struct tide_watch *watch)
   take_batch(watch, false, &batch);
   bool is_whole = saves_now || looks_now || wants_draft(&batch, true);
   if (is_whole || wants_draft(&batch, false))
-    err = make_draft(watch, !is_whole, &draft, &diag);
+    err = tide_watch_make_draft(watch, !is_whole, NULL, &draft, &diag);
   if (saves_now)
     write_checkpoint(watch, draft);
   // What is not empty and cannot be made will not be made a second later.

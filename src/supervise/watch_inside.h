@@ -2,11 +2,12 @@
 //
 // What the chapters of the watch share: watch_thread.c has the thread, who comes and who
 // goes; watched.c one living image, looked at and turned into plain data; watch_draft.c the run so
-// far.
+// far; watch_dump.c when that becomes a file of its own.
 #pragma once
 #include "supervise/absent.h"
 #include "supervise/gallery.h"
 #include "supervise/heart.h"
+#include "supervise/limits.h"
 #include "supervise/lookout.h"
 #include "supervise/pace.h"
 #include "supervise/watch.h"
@@ -34,6 +35,12 @@ struct tide_watch_arrival {
   char *parent; // likewise
 };
 
+struct tide_watch_dumping {
+  uint64_t next_ns, walk_ns; // CLOCK_MONOTONIC: when to look next, at all and at what was allocated
+  uint64_t allocated_bytes;  // as of the last look
+  struct tide_limits *limits; // NULL: nobody asked
+};
+
 struct tide_watch {
   struct tide_watch_options options;
   pthread_t thread;
@@ -57,16 +64,18 @@ struct tide_watch {
   struct tide_watched **living;
   size_t n_living, cap_living;
   struct tide_gallery gallery;
-  size_t kept_rows;     // snapshot rows in the gallery
-  uint64_t kept_cells;  // of images that have ended
-  uint64_t recorder_ns; // of all images that have ended
-  uint32_t n_pids;      // how many different processes came
-  bool ends_are_kept;   // the kernel tells how a process ended even when it is long gone
+  size_t kept_rows;              // snapshot rows in the gallery
+  uint64_t kept_cells;           // of images that have ended
+  uint64_t kept_allocated_bytes; // by them
+  uint64_t recorder_ns;          // of all images that have ended
+  uint32_t n_pids;               // how many different processes came
+  bool ends_are_kept;            // the kernel tells how a process ended even when it is long gone
   bool has_origin;
   uint64_t origin_ns, origin_ticks; // time 0, on CLOCK_MONOTONIC and (0: not known) in ticks
   uint64_t start_realtime_ns;
   struct tide_pace pace; // of drafts
   uint64_t n_drafts;     // made so far
+  struct tide_watch_dumping dumping;
 };
 
 // ---- watched.c ----
@@ -109,5 +118,15 @@ uint64_t tide_watch_look_around(struct tide_watch *watch);
 // Without images.
 struct tide_capture *tide_watch_new_capture(const struct tide_watch *watch, uint64_t now_ns);
 
+// The capture so far. taken: why it is taken as a dump; NULL: it is none. TIDE_ERR_EMPTY: nothing
+// is recorded yet.
+enum tide_err tide_watch_make_draft(struct tide_watch *watch, bool is_brief, const char *taken,
+                                    struct tide_draft **ret_draft, struct tide_diag *diag);
+
 // Answers whoever asks, and writes a checkpoint, as far as either is due; returns when the next is.
 uint64_t tide_watch_serve_drafts(struct tide_watch *watch);
+
+// ---- watch_dump.c ----
+
+// Takes a dump if one is due; returns when to look next.
+uint64_t tide_watch_serve_dumps(struct tide_watch *watch);

@@ -93,6 +93,7 @@ void tide_watch_free(struct tide_watch *watch)
   tide_lookout_free(watch->lookout);
   tide_absents_free(watch->absents);
   tide_gallery_done(&watch->gallery);
+  tide_limits_free(watch->dumping.limits);
   free(watch->living);
   free(watch->arrivals);
   pthread_mutex_destroy(&watch->lock);
@@ -374,6 +375,8 @@ static void *watch_thread(void *context)
     next_ns = absents_ns < next_ns ? absents_ns : next_ns;
     uint64_t draft_ns = tide_watch_serve_drafts(watch);
     next_ns = draft_ns < next_ns ? draft_ns : next_ns;
+    uint64_t dump_ns = tide_watch_serve_dumps(watch);
+    next_ns = dump_ns < next_ns ? dump_ns : next_ns;
     await_round_or_end(watch, round_ns, next_ns);
   }
   return NULL;
