@@ -48,8 +48,8 @@ def format_():
     return done.returncode == 0
 
 
-# States that the path analyser looks at before it leaves a function, instead of its own 225,000: most
-# of its time goes to a few long functions, and what it says of them comes early.
+# States that the path analyser looks at before it leaves a function, instead of its own 225,000:
+# most of its time goes to a few long functions, and what it says of them comes early.
 PATHS = ("-Xclang", "-analyzer-config", "-Xclang", "max-nodes=20000")
 
 

@@ -11,8 +11,7 @@
 //  1. Numbers of mappings, functions and locations are dense, from 1 up in the order of writing:
 //     Parca takes nothing else. String 0 is "".
 //  2. A location's address is the one in its file, of the call and not of the return; its mapping
-//  is
-//     the whole file (0 .. UINT64_MAX, offset 0) by build id. That is the one way in which all
+//     is the whole file (0 .. UINT64_MAX, offset 0) by build id. That is the one way in which all
 //     readers find names by themselves. A file loaded twice is one mapping; mapping 1 is the
 //     program, which readers show as the profile's file.
 //  3. A mapping says that it has names when it has one, so that readers look for no others.
