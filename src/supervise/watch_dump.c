@@ -15,6 +15,7 @@
 #include <time.h>
 
 #define WALK_REST 100u
+#define FIRST_NS UINT64_C(5000000) // between two looks whether anything is recorded
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -92,8 +93,13 @@ uint64_t tide_watch_serve_dumps(struct tide_watch *watch)
   uint64_t now_ns = tide_monotonic_ns();
   if (!dumps)
     return UINT64_MAX;
-  if (now_ns < watch->dumping.next_ns && !tide_dumps_is_asked(dumps))
+  bool is_asked = tide_dumps_is_asked(dumps);
+  if (now_ns < watch->dumping.next_ns && !is_asked)
     return watch->dumping.next_ns;
+  if (!watch->has_origin && !is_asked) { // nothing is recorded yet, and nothing would be in it
+    watch->dumping.next_ns = now_ns + FIRST_NS;
+    return watch->dumping.next_ns;
+  }
   struct tide_limit limit = {0};
   struct tide_dump_figures figures = {.now_ns = now_ns};
   uint64_t before_ns = thread_cpu_ns();

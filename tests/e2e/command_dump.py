@@ -7,6 +7,7 @@ here depends on how fast anybody is."""
 import contextlib
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 
@@ -44,14 +45,14 @@ STEP = 20_000_000  # a little less than 20 MiB
 class Told:
     """The program, recorded, and told what to do."""
 
-    def __init__(self, ground, *words, command=None):
+    def __init__(self, ground, *words, command=None, **options):
         self.ground = ground
         program = command or [ground.build("told", TOLD)]
         self.child = subprocess.Popen(
             [str(word) for word in (ground.tidemark, "run", "-f", "-o", "x.tide", *words, "--",
                                     *program)],
             cwd=ground.scratch, env=ground.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, start_new_session=True)
+            stderr=subprocess.PIPE, text=True, start_new_session=True, **options)
         expect(self.child.stdout.readline() == "ready\n", "it does not start")
 
     def tell(self, number):
@@ -259,6 +260,20 @@ def the_last_dump_before_the_kernel_kills(ground):
     live, why = held(ground, dumps(ground)[-1])
     expect(live >= 6 * STEP and f"{most} of {group} are used" in why, f"{live}: {why}")
     expect("killed by SIGKILL" in err or "SIGKILL" in err, err)
+
+
+@test
+def a_limit_that_is_near_from_the_start(ground):
+    """RLIMIT_AS of 64 GiB, of which a hundred-thousandth is used before the program begins."""
+    limit = 64 << 30
+    told = Told(ground, "--dump-on", "limit=0.001%", preexec_fn=lambda: resource.setrlimit(
+        resource.RLIMIT_AS, (limit, limit)))
+    told.tell(STEP)
+    await_dump(ground, "x.0001.tide")
+    status, _, err = told.end()
+    expect(status == 0 and "no dump" not in err, f"{status}: {err}")
+    why = held(ground, "x.0001.tide")[1]
+    expect("% of its RLIMIT_AS are used, " in why and "of 64.0 GiB" in why, why)
 
 
 @test
