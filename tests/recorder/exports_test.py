@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The library exports exactly the functions that hooks.def lists, and what the list says of each
-agrees with its parameters.
+"""The library exports exactly the functions that hooks.def lists and those that tidemark.h declares
+as its own, and what the list says of each agrees with its parameters.
 
-  exports_test.py LIBTIDEMARK HOOKS_DEF
+  exports_test.py LIBTIDEMARK HOOKS_DEF TIDEMARK_H
 """
 import re
 import subprocess
@@ -45,7 +45,7 @@ def faults(rows):
 
 
 def main():
-    library, hooks = sys.argv[1], sys.argv[2]
+    library, hooks, header = sys.argv[1:]
     table = subprocess.run(["readelf", "--dyn-syms", "-W", library], check=True, text=True,
                            capture_output=True).stdout
     exported = {name for visibility, where, name in DYNAMIC.findall(table)
@@ -55,7 +55,12 @@ def main():
     rows = ROW.findall(text)
     if len(rows) != len(re.findall(r"^TIDE_HOOK", text, re.M)):
         sys.exit("a row of hooks.def cannot be read")
-    listed = {row[0] for row in rows}
+    with open(header, encoding="utf-8") as file:
+        asked = set(re.findall(r"^__attribute__\(\(weak\)\) .*?(tidemark_v\d+_\w+)\(", file.read(),
+                               re.M))
+    if not asked:
+        sys.exit("tidemark.h declares nothing")
+    listed = {row[0] for row in rows} | asked
     if exported != listed or len(listed) < 40:
         sys.exit(f"exported only: {exported - listed}; listed only: {listed - exported}")
     bad = list(faults(rows))
