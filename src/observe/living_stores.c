@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/proc.h"
+#include "model/image_sums.h"
+#include "observe/rss.h"
 #include "observe/store_read.h"
 
 #include <dirent.h>
@@ -228,6 +230,38 @@ static int by_start(const void *a, const void *b)
                                                      : x->start_realtime_ns > y->start_realtime_ns;
 }
 
+// Of a process that we may look at, what is in memory now: as the one point of its timeline, since
+// nobody has watched it.
+static void add_resident(const struct tide_store_view *view, const struct stat *st,
+                         struct tide_image *image)
+{
+  struct tide_resident resident;
+  struct tide_image_sums sums;
+  if (writer_by_maps(st, view->header.pid) != WRITER_SOME)
+    return; // of another pid namespace, or another user's
+  tide_resident_open(&resident, view->header.pid);
+  uint64_t all_bytes = tide_resident_all(&resident, view);
+  uint64_t recorder_bytes = all_bytes ? tide_resident_recorder(&resident, view) : 0;
+  tide_resident_close(&resident);
+  if (!all_bytes || image->n_ticks)
+    return;
+  tide_image_heap_sums(image, &sums);
+  image->recorder_rss_bytes = recorder_bytes;
+  image->rss_is_own = recorder_bytes && recorder_bytes < all_bytes;
+  image->ticks = tide_alloc_array(1, sizeof *image->ticks);
+  image->n_ticks = 1;
+  image->ticks[0] = (struct tide_tick){
+      .time_ns = image->end_ns,
+      .live_bytes = sums.live_bytes,
+      .live_blocks = sums.live_blocks,
+      .n_alloc = sums.n_alloc,
+      .b_alloc = sums.b_alloc,
+      .n_free = sums.n_free,
+      .rss_bytes = image->rss_is_own ? all_bytes - recorder_bytes : all_bytes,
+      .page_bytes = image->page_live_bytes,
+  };
+}
+
 static void append_store(struct reading *r, const struct store *store, struct tide_capture *capture)
 {
   struct stat st = {0};
@@ -238,8 +272,10 @@ static void append_store(struct reading *r, const struct store *store, struct ti
     return;
   }
   // Another may have come in its place, which began earlier by its own account.
-  if (view.header.start_realtime_ns >= capture->start_realtime_ns)
+  if (view.header.start_realtime_ns >= capture->start_realtime_ns) {
     tide_store_append_image(&view, store->written_ns, true, capture);
+    add_resident(&view, &st, &capture->images[capture->n_images - 1]);
+  }
   tide_store_view_close(&view);
 }
 

@@ -430,7 +430,9 @@ static void answer_metrics(const struct subject *subject, struct tide_reply *rep
       {"tidemark_recorder_resident_memory_bytes", "gauge",
        "The most memory that the recorder had in the process.", (double)image->recorder_rss_bytes},
       {"process_resident_memory_bytes", "gauge",
-       "Resident memory of the process, the recorder's part left out.", (double)rss_bytes(image)},
+       image->rss_is_own ? "Resident memory of the process, the recorder's part left out."
+                         : "Resident memory of the process, with the recorder's part.",
+       (double)rss_bytes(image)},
       {"process_start_time_seconds", "gauge", "When the process began, in seconds since 1970.",
        start_s},
   };

@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -121,6 +122,11 @@ def time_ns(body):
     return next(value for number, value in fields(gzip.decompress(body)) if number == 9)
 
 
+def resident_bytes(pid):
+    words = pathlib.Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
+    return int(words[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 @test
 def serve_a_store(ground):
     """Exact, and of the moment of asking, though the program says nothing to anybody."""
@@ -136,6 +142,11 @@ def serve_a_store(ground):
         expect(found["tidemark_heap_live_bytes"] == 100300 and
                found["tidemark_heap_allocations_total"] == 1503 and
                found["tidemark_processes"] == 1, f"{found}")
+        own, recorder = (found.get(f"{name}_resident_memory_bytes", 0)
+                         for name in ("process", "tidemark_recorder"))
+        counted = resident_bytes(process.pid)
+        expect(own > 0 and abs(own + recorder - counted) < 1 << 20, f"{own}, {recorder}, {counted}")
+        expect(recorder or b"with the recorder's part" in service.get("/metrics"), "whose is it?")
         expect(service.get("/debug/pprof/cmdline").decode().endswith("/holder"), "cmdline")
         expect("1003: 100300 [1503: 150300]" in service.get("/pprof/heap").decode(), "text")
         facts = json.loads(service.get("/tidemark/facts"))["captures"][0]
@@ -196,6 +207,7 @@ def serve_another_pid_namespace(ground):
             raise record.Excused("no namespaces here")
         with serving(ground, folder) as service:
             expect(live(ground, service, "?process=1") == (1000, 100000), "process 1")
+            expect("process_resident_memory_bytes" not in service.metrics(), "whose is that?")
             process.tell("a")
             expect(live(ground, service) == (1001, 100100), f"{live(ground, service)}")
             process.end()
