@@ -17,6 +17,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import struct
@@ -36,7 +37,7 @@ import ground as grounds  # noqa: E402
 import record  # noqa: E402
 import otlp  # noqa: E402
 from command_push import Sink  # noqa: E402
-from command_serve import fields, serving  # noqa: E402
+from command_serve import HOLDER, fields, serving  # noqa: E402
 from ground import expect, wait_for  # noqa: E402
 from servers import answers, free_port  # noqa: E402
 
@@ -496,8 +497,98 @@ def fetched_of_go(ground):
         child.communicate()
 
 
-CASES = (otlp_decoded, fetched, fetched_of_go, prometheus_scraped, pyroscope_pushed,
-         pyroscope_limits, parca_pushed, parca_uploaded, parca_scraped, parca_fleet)
+def block_of(first_line, until):
+    """Lines of docs/production.md from one to before another, as they are in a file."""
+    text = (ROOT / "docs/production.md").read_text(encoding="utf-8")
+    found = re.search(rf"^    {re.escape(first_line)}.*?(?=^{re.escape(until)})", text, re.M | re.S)
+    expect(found, f"docs/production.md has no {first_line}")
+    return "\n".join(line[4:] for line in found[0].splitlines()) + "\n"
+
+
+def unit_of_systemd(ground):
+    """The unit of the documentation is one, and its command line runs, ends and says how."""
+    unit = block_of("[Unit]", "`KillMode=mixed`")
+    server = ground.build("holder", HOLDER)
+    unit = unit.replace("/usr/local/bin/tidemark", str(ground.tidemark))
+    unit = unit.replace("/usr/local/bin/server", str(server))
+    (ground.scratch / "server.service").write_text(unit)
+    if shutil.which("systemd-analyze"):
+        done = ground.run("systemd-analyze", "verify", "--man=no",
+                          str(ground.scratch / "server.service"))
+        expect(done.status == 0 and "server.service" not in done.stderr, done.stderr)
+    (ground.scratch / "parca").write_text("s3cret\n")
+    with Sink() as sink:
+        line = re.search(r"^ExecStart=(.*)", unit, re.M)[1].replace("127.0.0.1:6060", "127.0.0.1:0")
+        line = line.replace("http://127.0.0.1:7070", sink.url)
+        folder = str(ground.scratch)
+        for name in "CREDENTIALS_DIRECTORY", "STATE_DIRECTORY":
+            line = line.replace(f"${{{name}}}", folder)
+        child = subprocess.Popen(shlex.split(line), cwd=folder, env=ground.env, text=True,
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+        try:
+            expect(child.stdout.readline() == "ready\n", "not ready")
+            child.send_signal(signal.SIGTERM)
+            status, err = child.wait(60), child.stderr.read()
+        finally:
+            if child.poll() is None:
+                child.kill()
+            child.communicate()
+        expect(status == -signal.SIGTERM, f"{status}: {err}")
+        expect((ground.scratch / "server.tide").exists(), "no capture")
+        expect(sink.requests[0][1]["Authorization"] == "Bearer s3cret", "no token")
+
+
+def sidecar_of_kubernetes(ground):
+    """The commands of the documentation's pod, with its folders: the sidecar answers."""
+    try:
+        import yaml  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        raise record.Excused("no PyYAML here") from None
+    pod = yaml.safe_load(block_of("apiVersion: v1", "With `shareProcessNamespace`"))["spec"]
+    expect({v["name"] for v in pod["volumes"]} ==
+           {m["name"] for c in pod["initContainers"] + pod["containers"]
+            for m in c["volumeMounts"]}, "a volume that nobody has, or everybody lacks")
+    library, (server, sidecar) = pod["initContainers"][0], pod["containers"]
+    environment = dict(ground.env)
+
+    def placed(word):
+        for mount in ("/library", "/run/heap", "/run/profiling"):
+            word = word.replace(mount, str(ground.scratch / mount.rsplit("/", 1)[1]))
+        word = word.replace("/usr/local/lib/tidemark", str(ground.tidemark.parent))
+        return word.replace("0.0.0.0:6060", "127.0.0.1:0")
+    for name in "library", "heap", "profiling":
+        (ground.scratch / name).mkdir()
+    (ground.scratch / "profiling/token").write_text("s3cret-and-long-enough\n")
+    done = ground.run(*map(placed, library["command"]))
+    expect(done.status == 0, done.stderr)
+    for row in server["env"]:
+        environment[row["name"]] = placed(row["value"])
+    child = subprocess.Popen([ground.build("holder", HOLDER)], env=environment, text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    words = [str(ground.tidemark)] + [placed(word) for word in sidecar["command"][1:]]
+    beside = subprocess.Popen(words, env=ground.env, stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        expect(child.stdout.readline() == "ready\n", "not ready")
+        line = beside.stderr.readline()
+        url = re.search(r"http://127\.0\.0\.1:\d+", line)
+        expect(url, f"no address: {line}")
+        request = urllib.request.Request(f"{url[0]}/metrics",
+                                         headers={"Authorization": "Bearer s3cret-and-long-enough"})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            text = answer.read().decode()
+        expect("tidemark_heap_live_bytes 100000\n" in text, text[:500])
+        expect("process_resident_memory_bytes" in text, text[:500])
+    finally:
+        for process in child, beside:
+            process.kill()
+            process.communicate()
+
+
+CASES = (unit_of_systemd, sidecar_of_kubernetes, otlp_decoded, fetched, fetched_of_go,
+         prometheus_scraped, pyroscope_pushed, pyroscope_limits, parca_pushed, parca_uploaded,
+         parca_scraped, parca_fleet)
 
 
 def main():
