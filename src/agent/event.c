@@ -58,7 +58,7 @@ TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent
   }
   if (!seat->seat.thread && tide_sample_passes(&seat->seat, size))
     return;
-  struct tide_thread *t = tide_enter(&seat->seat);
+  struct tide_thread *t = tide_enter_alloc(&seat->seat);
   if (TIDE_LIKELY(t) && TIDE_UNLIKELY(is_crowded(hook, p))) {
     lose_block();
     tide_leave(t);

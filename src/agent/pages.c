@@ -46,9 +46,9 @@ static uint64_t remap(struct tide_agent_seat *seat, const struct tide_agent_hook
   if (p == (uint64_t)MAP_FAILED)
     return p;
   // Size 0 duplicates a shared mapping: the old one stays.
-  if (old_bytes && !(TIDE_FRAME_ARGUMENT(f, 3) & MREMAP_DONTUNMAP))
-    tide_pages_unmapped(&seat->seat, old, old_bytes);
-  tide_pages_mapped(&seat->seat, p, TIDE_FRAME_ARGUMENT(f, 2), regs_of(seat, f));
+  if (TIDE_FRAME_ARGUMENT(f, 3) & MREMAP_DONTUNMAP)
+    old_bytes = 0;
+  tide_pages_remapped(&seat->seat, old, old_bytes, p, TIDE_FRAME_ARGUMENT(f, 2), regs_of(seat, f));
   return p;
 }
 

@@ -38,7 +38,7 @@ TIDE_HOT void record_block(struct tide_agent_seat *seat, const struct tide_agent
 {
   if (!seat->seat.thread && tide_sample_passes(&seat->seat, size))
     return;
-  struct tide_thread *t = tide_enter(&seat->seat);
+  struct tide_thread *t = tide_enter_alloc(&seat->seat);
   caller.pc |= tag_of(hook);
   if (TIDE_LIKELY(t))
     tide_record_block(t, (void *)p, size, caller);
@@ -106,7 +106,7 @@ TIDE_COLD static uint64_t alloc_slowly(const struct tide_agent_hook *hook,
   }                                                                                                \
   if (TIDE_UNLIKELY(!seat->seat.thread) && tide_sample_passes(&seat->seat, asked))                 \
     return p;                                                                                      \
-  struct tide_thread *t = tide_enter(&seat->seat);                                                 \
+  struct tide_thread *t = tide_enter_alloc(&seat->seat);                                           \
   if (TIDE_UNLIKELY(!t))                                                                           \
     return (uint64_t)tide_sample_block(&seat->seat, (void *)p, asked,                              \
                                        TIDE_CALLER_REGS_TAGGED(tag_of(hook)));                     \

@@ -12,6 +12,7 @@
 #include "attach/thread_state.h"
 #include "base/alloc.h"
 #include "rt/sys.h"
+#include "store/layout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -313,6 +314,20 @@ enum tide_patch_step tide_job_stopped(struct tide_job *job, enum tide_job_whom w
   return done;
 }
 
+// Nobody has looked at the store yet.
+static bool begin_paused(const struct tide_job *job)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const struct tide_store_switches switches = {
+      .paused_since_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, .n_pauses = 1};
+  const uint32_t paused = 1;
+  return pwrite(job->store_fd, &switches, sizeof switches,
+                offsetof(struct tide_store_header, switches)) == (ssize_t)sizeof switches &&
+         pwrite(job->store_fd, &paused, sizeof paused,
+                offsetof(struct tide_store_header, paused)) == (ssize_t)sizeof paused;
+}
+
 static enum tide_err open_store(struct tide_job *job, struct tide_diag *diag)
 {
   char name[64];
@@ -323,6 +338,8 @@ static enum tide_err open_store(struct tide_job *job, struct tide_diag *diag)
   if (job->store_fd < 0 || ftruncate(job->store_fd, (off_t)job->options->store_bytes) ||
       fcntl(job->store_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
     return tide_fail_errno(diag, "cannot make a store for process %u", job->options->pid);
+  if (job->options->starts_paused && !begin_paused(job))
+    return tide_fail_errno(diag, "cannot write to the store of process %u", job->options->pid);
   if (!tide_outside_write(job->outside, at, &fd, sizeof fd))
     return tide_fail_errno(diag, "cannot write to the memory of process %u", job->options->pid);
   return TIDE_ERR_OK;

@@ -16,6 +16,7 @@ struct tide_job_options {
   uint64_t store_bytes;     // of the store to be made
   uint32_t depth_limit;     // frames of a stack; 0: all
   uint32_t sample_bits;     // one sample for 2^n bytes; 0: every event
+  bool starts_paused;       // recording is off at first
   uint32_t families_hooked; // a bit for each family that is wanted; 0: all
   pid_t held;               // its only thread, which the caller holds at its beginning; 0: it runs
   const char *door;         // where its fork children ask for stores; NULL: they do not

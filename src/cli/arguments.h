@@ -14,6 +14,7 @@ enum tide_verb {
   TIDE_VERB_RUN,
   TIDE_VERB_ATTACH,
   TIDE_VERB_TOP,
+  TIDE_VERB_CTL,
   TIDE_VERB_DETACH,
   TIDE_VERB_DOCTOR,
   TIDE_VERB_MAPS,
@@ -44,7 +45,7 @@ struct tide_arguments {
   bool try_trim;    // of maps
   bool has_command; // "--" stood before the rest
   bool help, force, quiet, no_follow, wait, json, csv, md, no_pager, all_frames, no_debuginfod;
-  bool no_open, detach, view, redact_args;
+  bool no_open, detach, view, redact_args, start_paused;
   bool no_cache, no_symbols, fold, invert, lines, details, exit_code, all;
   const char *output, *process, *to, *rules;
   const char *at, *range;

@@ -214,6 +214,7 @@ int tide_cmd_attach(const struct tide_arguments *arguments)
       .debug_dirs = arguments->debug_dirs,
       .force = arguments->force,
       .redact_args = arguments->redact_args,
+      .starts_paused = arguments->start_paused,
       .depth = (uint32_t)arguments->depth,
       .sample_bits = tide_sampling_asked(arguments),
       .attached = begin_looking,

@@ -183,6 +183,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .how = (enum tide_how)arguments->how,
       .force = arguments->force,
       .redact_args = arguments->redact_args,
+      .starts_paused = arguments->start_paused,
       .no_follow = arguments->no_follow,
       .wait = arguments->wait,
       .depth = (uint32_t)arguments->depth,

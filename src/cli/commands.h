@@ -8,6 +8,7 @@
 int tide_cmd_run(const struct tide_arguments *arguments);
 int tide_cmd_attach(const struct tide_arguments *arguments);
 int tide_cmd_top(const struct tide_arguments *arguments);
+int tide_cmd_ctl(const struct tide_arguments *arguments);
 int tide_cmd_detach(const struct tide_arguments *arguments);
 int tide_cmd_doctor(const struct tide_arguments *arguments);
 int tide_cmd_maps(const struct tide_arguments *arguments);

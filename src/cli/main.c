@@ -47,6 +47,7 @@ static int dispatch(const struct tide_arguments *arguments)
   case TIDE_VERB_RUN: return tide_cmd_run(arguments);
   case TIDE_VERB_ATTACH: return tide_cmd_attach(arguments);
   case TIDE_VERB_TOP: return tide_cmd_top(arguments);
+  case TIDE_VERB_CTL: return tide_cmd_ctl(arguments);
   case TIDE_VERB_DETACH: return tide_cmd_detach(arguments);
   case TIDE_VERB_DOCTOR: return tide_cmd_doctor(arguments);
   case TIDE_VERB_MAPS: return tide_cmd_maps(arguments);

@@ -17,6 +17,7 @@ enum {
   VIEWING = TABLES | VERB(TREE) | VERB(EXPORT), // through names, with a question and filters
   WRITING = VERB(RUN) | VERB(ATTACH) | VERB(TOP) | VERB(MERGE) | VERB(FETCH) | VERB(HTML) |
             VERB(EXPORT) | VERB(SYMBOLIZE),
+  RECORDING = VERB(RUN) | VERB(ATTACH),
   ASKING = READING | VIEWING | VERB(MERGE) | VERB(FETCH) | VERB(EXPLAIN), // perhaps over HTTP
   SHOWING = VERB(TOP) | VERB(RUN) | VERB(ATTACH) | TABLES | VERB(TREE) | VERB(INFO) | VERB(MAPS) |
             VERB(EXPLAIN),
@@ -48,6 +49,14 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "command is recorded as 'tidemark run' does; what it would print on the\n"
          "terminal goes to a file beside the capture. FILE as for report.\n",
          TIDE_OPERAND_CAPTURE},
+    [TIDE_VERB_CTL] =
+        {"ctl", "PID [on|off|mark NAME|dump FILE]", "tell a recording what to do while it goes on",
+         "PID is a process that is recorded, by run, attach or a preloaded library; it\n"
+         "concerns its whole recording. off: new blocks are not recorded until on; those\n"
+         "that are known stay so, and their ends are counted. mark: the moment gets a\n"
+         "name on the timeline. dump: a capture of now, written to FILE. Without a word:\n"
+         "how it is. Nothing is called in the process, and nobody is stopped.\n",
+         TIDE_OPERAND_NONE},
     [TIDE_VERB_DETACH] = {"detach", "PID", "let go of a process that tidemark is attached to",
                           "For one whose tidemark was killed; another that still records it ends\n"
                           "its recording.\n",
@@ -172,6 +181,11 @@ const struct tide_option_row tide_option_rows[] = {
      "keep at most N frames of a stack (default: all)"},
     {VERB(RUN) | VERB(ATTACH), 0, "sample", "SIZE", TIDE_OPTION_EVERY, AT(sample), NULL, 0,
      "estimate from samples, one for SIZE bytes (512 KiB)"},
+    {RECORDING, 0, "start-paused", NULL, TIDE_OPTION_FLAG, AT(start_paused), NULL, 0,
+     "record nothing until 'tidemark ctl PID on'"},
+    {VERB(CTL), 'f', "force", NULL, TIDE_OPTION_FLAG, AT(force), NULL, 0,
+     "dump: overwrite FILE if it exists"},
+    {VERB(CTL), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0, "only errors"},
     {VERB(RUN) | VERB(TOP), 0, "no-follow", NULL, TIDE_OPTION_FLAG, AT(no_follow), NULL, 0,
      "do not record the processes the command starts"},
     {VERB(RUN) | VERB(TOP), 0, "how", "WAY", TIDE_OPTION_CHOICE, AT(how), how_words, N(how_words),

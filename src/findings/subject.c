@@ -111,7 +111,7 @@ static enum tide_confidence confidence_in(const struct tide_subject *subject,
   const struct tide_loss *loss = &subject->image->loss;
   int steps = subject->image->sampled_every_bytes != 0;
   steps += loss->n_lost_busy || loss->n_lost_full || subject->image->off_reason ||
-           subject->profile->capture->cut;
+           subject->image->n_pauses || subject->profile->capture->cut;
   const struct tide_named_frame *frame = suspect ? suspect->place->frame : NULL;
   steps += frame && !frame->line;
   return (int)confidence > steps ? confidence - (enum tide_confidence)steps : TIDE_CONFIDENCE_LOW;

@@ -123,6 +123,9 @@ static void add_numbers(struct tide_image *image, const struct tide_image *input
   add_losses(&image->loss, &input->loss);
   if (input->depth_limit && (!image->depth_limit || input->depth_limit < image->depth_limit))
     image->depth_limit = input->depth_limit;
+  image->n_pauses += input->n_pauses;
+  image->paused_ns += input->paused_ns;
+  image->is_paused |= input->is_paused;
   if (!image->off_reason)
     image->off_reason = input->off_reason;
 }

@@ -307,6 +307,8 @@ struct tide_amount tide_image_bytes(const struct tide_image *image, enum tide_fi
     return (struct tide_amount){bytes, TIDE_UNKNOWN, 0};
   if (image->sampled_every_bytes && is_counted)
     return (struct tide_amount){bytes, TIDE_ESTIMATED, error_at_most(image, bytes)};
+  if (image->n_pauses && is_counted) // what came and went meanwhile may have been more
+    return (struct tide_amount){bytes, TIDE_AT_LEAST, 0};
   if (image->loss.n_lost_busy && is_counted)
     return with_losses(figure, bytes);
   if (figure == TIDE_FIGURE_TIMES) // as late as the clock was looked at, which has no bound

@@ -115,7 +115,8 @@ static inline bool tide_late_free_is_before(const struct tide_late_free *a,
   return a->stack != b->stack ? a->stack < b->stack : a->born < b->born;
 }
 
-// A moment with a name: the program gave it. Several may share a name.
+// A moment with a name: the program gave it, or whoever controlled the recording. Several may share
+// a name.
 struct tide_mark {
   uint64_t time_ns;
   char *name;
@@ -199,6 +200,12 @@ struct tide_image {
   int32_t end_value;
   uint64_t inherited_bytes; // live in the parent at the fork
   uint32_t off_reason;      // enum tide_off_reason: 0 when it recorded to the end
+  // Recording was off for a while, so many times and so long in all: blocks from then are not
+  // known. is_paused: it was at the end.
+  uint32_t n_pauses;
+  uint64_t paused_ns;
+  bool is_paused;
+  uint64_t paused_from_ns; // the last of them, while it is made: not yet in paused_ns
 
   int64_t peak_bytes, peak_blocks;
   uint64_t peak_ns;

@@ -116,6 +116,7 @@ void tide_store_append_image(struct tide_store_view *view, uint64_t written_ns, 
   *image = (struct tide_image){0};
   tide_store_read_image(view, &clock, latest.ticks, image);
   image->end_ns = tide_clock_time_ns(&clock, latest.ticks);
+  tide_image_end_pause(image);
   if (capture->duration_ns < image->end_ns)
     capture->duration_ns = image->end_ns;
   tide_image_add_exact_snapshots(image);

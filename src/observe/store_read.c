@@ -477,6 +477,45 @@ static char *optional_text(struct tide_store_view *view, uint64_t at)
              : NULL;
 }
 
+// A time of CLOCK_MONOTONIC on the capture's clock; before the image began, its beginning.
+static uint64_t outside_ns(const struct tide_reading *r, uint64_t monotonic_ns)
+{
+  uint64_t start_ns = r->view->header.start_monotonic_ns;
+  return r->image->start_ns + (monotonic_ns > start_ns ? monotonic_ns - start_ns : 0);
+}
+
+static void read_moments(struct tide_reading *r)
+{
+  struct tide_store_view *view = r->view;
+  struct tide_image *image = r->image;
+  uint64_t n = view->header.switches.n_moments, last_ns = 0;
+  n = n < view->areas.moments.capacity ? n : view->areas.moments.capacity;
+  n = n < TIDE_MOMENTS ? n : TIDE_MOMENTS;
+  TIDE_CLEANUP_FREE struct tide_store_moment *rows = tide_alloc_array(n + 1, sizeof *rows);
+  tide_store_view_items(view, &view->areas.moments, sizeof *rows, 0, rows, n);
+  image->marks = tide_alloc_array(n + 1, sizeof *image->marks);
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t time_ns = outside_ns(r, rows[i].time_ns);
+    if (!rows[i].name[0] || time_ns < last_ns)
+      continue;
+    image->marks[image->n_marks++] =
+        (struct tide_mark){time_ns, tide_strndup(rows[i].name, sizeof rows[i].name)};
+    last_ns = time_ns;
+  }
+}
+
+static void read_switches(struct tide_reading *r)
+{
+  const struct tide_store_header *h = &r->view->header;
+  const struct tide_store_switches *s = &h->switches;
+  struct tide_image *image = r->image;
+  image->is_paused = h->paused;
+  image->n_pauses = h->paused && !s->n_pauses ? 1 : s->n_pauses;
+  image->paused_ns = s->paused_ns;
+  image->paused_from_ns = h->paused ? outside_ns(r, s->paused_since_ns) : 0;
+  read_moments(r);
+}
+
 static void read_facts(struct tide_reading *r)
 {
   struct tide_store_view *view = r->view;
@@ -503,6 +542,7 @@ static void read_facts(struct tide_reading *r)
   image->refused = optional_text(view, h->refused);
   image->lacks |= h->flags & TIDE_STORE_PARTLY ? TIDE_LACK_UNHOOKED : 0;
   image->off_reason = h->state == TIDE_STATE_OFF ? h->off_reason : TIDE_OFF_NONE;
+  read_switches(r);
   image->page_live_bytes = h->page_live_bytes;
   image->page_peak_bytes =
       h->page_max_bytes > h->page_live_bytes ? h->page_max_bytes : h->page_live_bytes;
@@ -585,4 +625,14 @@ void tide_store_read_image(struct tide_store_view *view, const struct tide_clock
     peak_is_now(ret_image);
   find_ages(&rows, end_ticks);
   free(rows.age_sums);
+}
+
+void tide_image_end_pause(struct tide_image *image)
+{
+  uint64_t all_ns = image->end_ns > image->start_ns ? image->end_ns - image->start_ns : 0;
+  if (image->is_paused && image->end_ns > image->paused_from_ns)
+    image->paused_ns += image->end_ns - image->paused_from_ns;
+  image->paused_from_ns = image->end_ns;
+  if (image->paused_ns > all_ns)
+    image->paused_ns = all_ns;
 }

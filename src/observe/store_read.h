@@ -16,6 +16,9 @@
 void tide_store_read_image(struct tide_store_view *view, const struct tide_clock *clock,
                            uint64_t end_ticks, struct tide_image *ret_image);
 
+// Its end is known: a pause that goes on is told up to there.
+void tide_image_end_pause(struct tide_image *image);
+
 // The same of a store of very many stacks, into a packed image (pack.h), but for the snapshots, for
 // which the pack has what is needed. end_ticks must be known.
 void tide_store_pack_image(struct tide_store_view *view, const struct tide_clock *clock,

@@ -148,6 +148,8 @@ static bool areas_take(struct tide_store_view *view)
          area_is_valid(view, a->touches, sizeof(struct tide_touches)) &&
          area_is_valid(view, a->lates, sizeof(struct tide_late_chunk)) &&
          area_is_valid(view, a->children, sizeof(struct tide_store_children)) &&
+         (!a->moments.capacity ||
+          area_is_valid(view, a->moments, sizeof(struct tide_store_moment))) &&
          (!a->ranges.capacity || area_is_valid(view, a->ranges, sizeof(struct tide_range)));
 }
 

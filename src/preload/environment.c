@@ -79,6 +79,8 @@ static void take_option(struct tide_options *o, const char *key, size_t key_n, c
     o->sample_seed = tide_text_number(value, &ok);
   else if (is_key(key, key_n, "filters"))
     o->filters = (uint32_t)tide_text_number(value, &ok);
+  else if (is_key(key, key_n, "paused"))
+    o->paused = !(value_n == 1 && value[0] == '0');
   else if (is_key(key, key_n, "follow"))
     o->follow = !(value_n == 1 && value[0] == '0');
   else if (!o->unknown[0])

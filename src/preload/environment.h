@@ -22,6 +22,7 @@ struct tide_options {
   char door[108];       // socket=NAME: the supervisor's door, an abstract socket
   char output[1024];    // out=PATTERN: the store file without a supervisor; %p pid, %n program
   uint32_t depth;       // depth=N: keep at most N frames per stack; 0: all
+  bool paused;          // paused: recording is off at first
   uint32_t sample_bits; // sample=N: record one block for 2^N bytes; 0: all
   uint64_t sample_seed; // seed=N: of the samples; 0: another one each time
   uint32_t filters; // filters=N: seccomp filters that the supervisor is under; UINT32_MAX: not said

@@ -52,7 +52,7 @@ bool tide_real_pool_holds(const void *p);
 // somebody. Is the block: malloc ends with it.
 #define TIDE_RECORDED(p, size)                                                                     \
   ({                                                                                               \
-    struct tide_thread *thread_ = tide_enter(&tide_self);                                          \
+    struct tide_thread *thread_ = tide_enter_alloc(&tide_self);                                    \
     TIDE_LIKELY(thread_)                                                                           \
     ? tide_record_at(thread_, TIDE_CAPTURE_CALLER(&thread_->unwind), (p), (size))                  \
     : tide_sample_block(&tide_self, (p), (size), TIDE_CALLER_REGS());                              \

@@ -51,9 +51,9 @@ void *mremap(void *old, size_t old_n, size_t n, int flags, ...)
   void *p = tide_real.mremap(old, old_n, n, flags, to);
   if (p == MAP_FAILED)
     return p;
-  if (old_n && !(flags & MREMAP_DONTUNMAP)) // size 0 duplicates a shared mapping: the old one stays
-    tide_pages_unmapped(&tide_self, (uint64_t)old, old_n);
-  tide_pages_mapped(&tide_self, (uint64_t)p, n, TIDE_CALLER_REGS());
+  if (flags & MREMAP_DONTUNMAP)
+    old_n = 0; // as where it is: that duplicates a shared mapping, and the old one stays
+  tide_pages_remapped(&tide_self, (uint64_t)old, old_n, (uint64_t)p, n, TIDE_CALLER_REGS());
   return p;
 }
 

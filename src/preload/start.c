@@ -163,6 +163,7 @@ static bool describe_image(struct tide_host_image *ret_image)
         .stack_origin = environment.stack_origin,
         .depth = options->depth,
         .sample_bits = options->sample_bits,
+        .starts_paused = options->paused,
         .sample_seed = options->sample_seed,
         .is_supervised = options->door[0],
         .follows_forks = options->follow,

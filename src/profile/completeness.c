@@ -38,7 +38,7 @@ static bool has_own_malloc(const struct tide_profile *profile)
 uint64_t tide_image_unseen(const struct tide_image *image)
 {
   bool from_beginning = image->by_agent && !image->by_fork && !tide_image_is_merged(image) &&
-                        !(image->lacks & TIDE_LACK_BEFORE);
+                        !(image->lacks & TIDE_LACK_BEFORE) && !image->n_pauses;
   return from_beginning ? image->loss.n_unknown_free : 0;
 }
 
@@ -46,8 +46,8 @@ bool tide_image_is_whole(const struct tide_image *image)
 {
   const struct tide_loss *loss = &image->loss;
   return !loss->n_lost_busy && !loss->n_lost_full && !loss->n_cut && !loss->n_broken &&
-         !loss->n_fork_lost && !image->off_reason && !tide_image_unseen(image) &&
-         !(image->lacks & TIDE_LACK_UNHOOKED);
+         !loss->n_fork_lost && !image->off_reason && !image->n_pauses &&
+         !tide_image_unseen(image) && !(image->lacks & TIDE_LACK_UNHOOKED);
 }
 
 static size_t count_partial(const struct tide_capture *capture, const struct tide_image *but)
@@ -179,6 +179,8 @@ char *tide_completeness_gate(const struct tide_profile *profile)
     return tide_strdup("its recording was not ended properly");
   if (image->off_reason)
     return tide_strdup("the recorder stepped aside");
+  if (image->n_pauses)
+    return tide_strdup("recording was off for a part of it");
   if (image->loss.n_lost_busy)
     return tide_strdup("events were not recorded");
   if (row) {

@@ -88,6 +88,11 @@ static void write_identity(struct tide_seat *seat, bool forked)
   h->unhooked = image.unhooked && *image.unhooked ? text_of(image.unhooked) : 0;
   h->refused = image.refused && *image.refused ? text_of(image.refused) : 0;
   write_command(h);
+  if (!image.is_supervised && (forked ? tide_boot_was_paused : image.starts_paused)) {
+    h->switches.paused_since_ns = h->start_monotonic_ns;
+    h->switches.n_pauses = 1;
+    h->paused = 1;
+  }
   h->sample_bits = tide_samples.bits;
   h->live_map = tide_samples.bits ? 0 : (uint64_t)&tide_live_map; // it is empty then
   h->page_table = tide_pages_table();
@@ -138,6 +143,8 @@ void tide_boot_disinherit(void)
 void tide_boot_before_fork(struct tide_seat *seat)
 {
   int64_t live = tide_boot_ready() ? tide_store_live_bytes() : 0;
+  if (tide_boot_ready())
+    tide_boot_is_paused(); // which notes it
   tide_boot_disinherit();
   seat->live_at_fork = live > 0 ? (uint64_t)live : 0;
 }

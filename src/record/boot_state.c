@@ -19,6 +19,18 @@ bool tide_boot_is_off(void)
   return tide_load_relaxed(&tide_boot_state.now) == TIDE_BOOT_OFF;
 }
 
+bool tide_boot_was_paused;
+
+// After the pulse, by whose change a thread is told: see observe/switches.c.
+bool tide_boot_is_paused(void)
+{
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  bool is_paused = tide_load_relaxed(&tide_store.header->paused);
+  if (TIDE_UNLIKELY(is_paused != tide_load_relaxed(&tide_boot_was_paused)))
+    tide_store_relaxed(&tide_boot_was_paused, is_paused);
+  return is_paused;
+}
+
 void tide_boot_say(const char *what, const char *detail)
 {
   char text[512];

@@ -20,6 +20,11 @@ extern struct tide_boot_state tide_boot_state;
 bool tide_boot_ready(void);  // recording, and not a fork child that has not switched yet
 bool tide_boot_is_off(void); // stepped aside for good
 
+// Is recording off for now? Of one that is ready (tide_boot_ready()).
+bool tide_boot_is_paused(void);
+// What it last was: for a fork child, which has not its parent's store.
+extern bool tide_boot_was_paused;
+
 // The one-way latch: from now on every hook passes through. Says one line on stderr.
 void tide_boot_off(enum tide_off_reason reason);
 

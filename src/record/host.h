@@ -25,6 +25,7 @@ struct tide_host_image { // what the recorder is told of the image it is in; all
   uint32_t depth;        // keep at most so many frames of a stack; 0: all
   uint32_t sample_bits;  // one sample for 2^n bytes (store/weight.h); 0: all events
   uint64_t sample_seed;  // 0: another one each time
+  bool starts_paused;    // recording is off at first; where it is supervised, the store says so
   bool is_supervised;    // there is a beat, and the store is no file
   bool follows_forks;
 };

@@ -159,18 +159,36 @@ static void map(struct tide_thread *t, uint64_t start, uint64_t end, struct tide
   tide_add_relaxed(&h->page_b_map, end - start);
 }
 
-void tide_pages_mapped(struct tide_seat *seat, uint64_t start, uint64_t bytes, struct tide_regs r)
+static bool is_known(uint64_t start, uint64_t end)
+{
+  uint64_t i = first_after(start);
+  return i < known.n && known.ranges[i].start < end;
+}
+
+// While recording is off only what was known before stays so.
+void tide_pages_remapped(struct tide_seat *seat, uint64_t old, uint64_t old_bytes, uint64_t start,
+                         uint64_t bytes, struct tide_regs r)
 {
   struct tide_turn turn;
   struct tide_thread *t = tide_enter_either(seat, &turn);
   if (!t)
     return;
   uint64_t end = start + tide_sys_whole_pages(bytes);
+  uint64_t old_end = old + tide_sys_whole_pages(old_bytes);
   tide_lock_take(&lock);
+  bool stays = !tide_boot_is_paused() || (old_bytes && is_known(old, old_end));
+  if (old_bytes)
+    unmap(t, old, old_end);
   unmap(t, start, end);
-  map(t, start, end, r);
+  if (stays)
+    map(t, start, end, r);
   tide_lock_drop(&lock);
   tide_leave_either(&turn);
+}
+
+void tide_pages_mapped(struct tide_seat *seat, uint64_t start, uint64_t bytes, struct tide_regs r)
+{
+  tide_pages_remapped(seat, 0, 0, start, bytes, r);
 }
 
 void tide_pages_unmapped(struct tide_seat *seat, uint64_t start, uint64_t bytes)

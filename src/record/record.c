@@ -185,15 +185,17 @@ void tide_resize_freed(struct tide_seat *seat, struct tide_resize resize, void *
 }
 
 // The old block lives on as the new one: its birth goes along, and its end is no end of a life.
+// While recording is off, too, or what is live would not be true: only blocks that are not known
+// stay so.
 void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *old, void *p,
                       size_t size, struct tide_regs r)
 {
-  if (resize.sample.addr)
-    tide_sample_end(seat, &resize.sample);
+  if (resize.sample.addr && tide_sample_move(seat, &resize.sample, p, size))
+    return;
   if (!seat->thread && tide_sample_passes(seat, size))
     return;
   if (!resize.block.cell) {
-    struct tide_thread *t = tide_enter(seat); // first: a fork child may have to boot
+    struct tide_thread *t = tide_enter_alloc(seat); // first: a fork child may have to boot
     if (t)
       tide_record_block(t, p, size, r);
     else

@@ -92,6 +92,9 @@ void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *o
 
 // [start, start + bytes) was mapped at the given stack; whatever was there before is gone.
 void tide_pages_mapped(struct tide_seat *seat, uint64_t start, uint64_t bytes, struct tide_regs r);
+// It was [old, old + old_bytes), which is gone; 0 bytes: it was nothing, or that stays.
+void tide_pages_remapped(struct tide_seat *seat, uint64_t old, uint64_t old_bytes, uint64_t start,
+                         uint64_t bytes, struct tide_regs r);
 // The range is gone. It may hold several mappings, parts of some, or none that we know.
 void tide_pages_unmapped(struct tide_seat *seat, uint64_t start, uint64_t bytes);
 

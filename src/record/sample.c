@@ -95,7 +95,8 @@ TIDE_COLD void *tide_sample_block(struct tide_seat *seat, void *p, size_t size, 
       return p;
   }
   seat->until = draw_next();
-  book_sample(seat, p, size, r);
+  if (!tide_boot_is_paused())
+    book_sample(seat, p, size, r);
   return p;
 }
 
@@ -144,6 +145,21 @@ void tide_sample_end(struct tide_seat *seat, const struct tide_sample *sample)
     return;
   tide_samples_end(&turn.thread->writer, sample, turn.now);
   turn_leave(&turn);
+}
+
+bool tide_sample_move(struct tide_seat *seat, const struct tide_sample *sample, const void *p,
+                      uint64_t size)
+{
+  struct tide_turn turn;
+  if (!tide_boot_ready() || !turn_enter(seat, &turn))
+    return false;
+  struct tide_writer *w = &turn.thread->writer;
+  bool is_paused = tide_boot_is_paused();
+  tide_samples_end(w, sample, turn.now);
+  if (is_paused && !tide_samples_go_on(w, sample, (uint64_t)p, size, turn.now))
+    tide_add_relaxed(&tide_store.header->n_lost_full, 1);
+  turn_leave(&turn);
+  return is_paused;
 }
 
 struct tide_thread *tide_enter_either(struct tide_seat *seat, struct tide_turn *ret_turn)

@@ -38,6 +38,11 @@ bool tide_sample_free(struct tide_seat *seat, const void *p);
 void tide_sample_take(struct tide_seat *seat, const void *p, struct tide_sample *ret);
 void tide_sample_put_back(struct tide_seat *seat, const struct tide_sample *sample);
 void tide_sample_end(struct tide_seat *seat, const struct tide_sample *sample);
+// A sample was resized, and is at p now. While recording is on it has ended, and false is given:
+// the block has to be drawn anew. While it is off nothing is drawn, and it goes on as what it stood
+// for.
+bool tide_sample_move(struct tide_seat *seat, const struct tide_sample *sample, const void *p,
+                      uint64_t size);
 
 // What is going on under the lock: whose it is, since when, and what of that was counted already.
 struct tide_turn {

@@ -258,7 +258,27 @@ TIDE_COLD struct tide_thread *tide_look_up(struct tide_thread *t)
   }
   if (tide_thread_clock_read(&t->clock))
     tide_pairs_retime(&t->writer, t->clock.now);
+  if (TIDE_UNLIKELY(tide_boot_is_paused()))
+    t->clock.left = 0;
   tide_store_relaxed(&t->owes, t->clock.sample_from != 0);
   tide_pairs_look(&t->writer); // last: who is called later is told again, by the pulse or by owes
   return t;
+}
+
+TIDE_COLD struct tide_thread *tide_look_up_alloc(struct tide_thread *t)
+{
+  if (!tide_boot_is_paused())
+    return tide_look_up(t);
+  t->clock.left = 0;
+  tide_leave(t);
+  return NULL;
+}
+
+TIDE_COLD struct tide_thread *tide_enter_alloc_slow(struct tide_seat *seat)
+{
+  struct tide_thread *t = tide_enter_slow(seat);
+  if (!t || !tide_boot_is_paused())
+    return t;
+  tide_leave(t);
+  return NULL;
 }

@@ -10,6 +10,7 @@
 // Who a thread is, the recorder does not find out: whoever brings an event brings the thread's
 // seat, too. The preload library keeps seats in its thread-local storage.
 #pragma once
+#include "record/boot_state.h"
 #include "record/clock.h"
 #include "store/writer.h"
 #include "unwind/capture.h"
@@ -46,6 +47,10 @@ struct tide_thread *tide_enter_slow(struct tide_seat *seat); // in boot.c: the f
 struct tide_thread *tide_look_up(struct tide_thread *t);
 void tide_leave_slow(struct tide_thread *t);
 
+// The same for a new block. NULL also while recording is off.
+struct tide_thread *tide_enter_alloc_slow(struct tide_seat *seat);
+struct tide_thread *tide_look_up_alloc(struct tide_thread *t);
+
 #define TIDE_COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
 
 // NULL: do not record (off, busy, or no memory). What happens now happens at t->clock.now.
@@ -59,8 +64,22 @@ TIDE_HOT struct tide_thread *tide_enter(struct tide_seat *seat)
   return TIDE_UNLIKELY(tide_clock_due(&t->clock)) ? tide_look_up(t) : t;
 }
 
-// The same for a free, in the usual case; NULL: it is not, and nothing was done. Calls nobody, so a
-// hook that leaves everything else to another function has to save no registers.
+// The same for a block that is new to us: none is taken in while recording is off (paused, in
+// store/layout.h). That costs nothing while it is on: whoever switches it makes all threads look
+// up, and while it is off a thread looks up at every allocation, as `left` of its clock stays 0.
+// Ends of blocks, and resizes of known ones, are recorded as ever.
+TIDE_HOT struct tide_thread *tide_enter_alloc(struct tide_seat *seat)
+{
+  struct tide_thread *t = seat->thread;
+  if (TIDE_UNLIKELY(!t || !t->idle))
+    return tide_enter_alloc_slow(seat);
+  t->idle = 0;
+  TIDE_COMPILER_BARRIER();
+  return TIDE_UNLIKELY(tide_clock_due(&t->clock)) ? tide_look_up_alloc(t) : t;
+}
+
+// The same as tide_enter() for a free, in the usual case; NULL: it is not, and nothing was done.
+// Calls nobody, so a hook that leaves everything else to another function has to save no registers.
 TIDE_HOT struct tide_thread *tide_enter_quickly(struct tide_seat *seat)
 {
   struct tide_thread *t = seat->thread;

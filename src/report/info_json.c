@@ -44,6 +44,7 @@ static void write_image(struct tide_json *json, const struct tide_capture *captu
   tide_json_put_text(json, "allocator", image->allocator ? image->allocator : "");
   tide_image_json_allocators(json, image);
   tide_json_put_u64(json, "off_reason", image->off_reason);
+  tide_image_json_moments(json, image);
   tide_json_put_i64(json, "peak_bytes", image->peak_bytes);
   tide_json_put_u64(json, "allocations", profile->totals.n_alloc);
   tide_image_json_resident(json, image);

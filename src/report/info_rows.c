@@ -316,8 +316,23 @@ static void add_losses(struct tide_info_rows *rows, const struct tide_image *ima
   if (tide_image_off_words(image))
     tide_buf_printf(&text, "%sthe recorder stepped aside: %s", text.n ? "; " : "",
                     tide_image_off_words(image));
+  char off[TIDE_UNITS_MAX];
+  if (image->n_pauses)
+    tide_buf_printf(&text, "%srecording was off for %s", text.n ? "; " : "",
+                    tide_units_time(off, image->paused_ns, rows->style.utf8));
   add_row(rows, "losses", text.n ? tide_buf_cstr(&text) : "none");
   tide_buf_done(&text);
+}
+
+static void add_marks(struct tide_info_rows *rows, const struct tide_image *image)
+{
+  for (size_t i = 0; i < image->n_marks; i++) {
+    char when[TIDE_UNITS_MAX];
+    const struct tide_mark *mark = &image->marks[i];
+    tide_units_time(when, mark->time_ns - image->start_ns, rows->style.utf8);
+    TIDE_CLEANUP_FREE char *text = tide_sprintf("%s: %s", when, mark->name ? mark->name : "");
+    add_row(rows, i ? "" : "marks", text);
+  }
 }
 
 // What only its tool knows is not told of another tool's file; and what that does not hold, of none
@@ -336,6 +351,7 @@ void tide_info_add_image(struct tide_info_rows *rows, const struct tide_profile 
     return;
   }
   add_numbers(rows, profile);
+  add_marks(rows, image);
   if (!image->origin)
     add_losses(rows, image);
   TIDE_CLEANUP_FREE char *untold = tide_image_untold_words(image);

@@ -386,6 +386,21 @@ void tide_image_json_allocators(struct tide_json *json, const struct tide_image 
   tide_json_close_array(json);
 }
 
+void tide_image_json_moments(struct tide_json *json, const struct tide_image *image)
+{
+  tide_json_put_u64(json, "pauses", image->n_pauses);
+  tide_json_put_u64(json, "paused_ns", image->paused_ns);
+  tide_json_key(json, "marks");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < image->n_marks; i++) {
+    tide_json_open_object(json);
+    tide_json_put_u64(json, "time_ns", image->marks[i].time_ns);
+    tide_json_put_text(json, "name", image->marks[i].name ? image->marks[i].name : "");
+    tide_json_close_object(json);
+  }
+  tide_json_close_array(json);
+}
+
 static void write_image(struct tide_json *json, const struct tide_profile *profile)
 {
   const struct tide_image *image = profile->image;
@@ -397,6 +412,7 @@ static void write_image(struct tide_json *json, const struct tide_profile *profi
   tide_image_json_allocators(json, image);
   tide_json_put_text(json, "not_hooked", image->refused);
   tide_json_put_u64(json, "off_reason", image->off_reason);
+  tide_image_json_moments(json, image);
   tide_json_put_u64(json, "threads", image->n_threads);
   tide_json_put_u64(json, "max_live_threads", image->max_live_threads);
   tide_json_put_u64(json, "inherited_bytes", image->inherited_bytes);

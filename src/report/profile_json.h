@@ -48,6 +48,9 @@ void tide_image_json_identity(struct tide_json *json, const struct tide_image *i
 // allocators and recorded_by: null where they are not known.
 void tide_image_json_allocators(struct tide_json *json, const struct tide_image *image);
 
+// pauses, paused_ns and marks.
+void tide_image_json_moments(struct tide_json *json, const struct tide_image *image);
+
 // unknown_frees … failed_allocations.
 void tide_image_json_losses(struct tide_json *json, const struct tide_image *image);
 

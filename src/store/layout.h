@@ -37,7 +37,7 @@
 #include "store/codes.h"
 
 #define TIDE_STORE_MAGIC "TideStor"
-#define TIDE_STORE_VERSION 11u
+#define TIDE_STORE_VERSION 12u
 
 enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
 
@@ -332,6 +332,7 @@ struct tide_store_areas {
   struct tide_area slots, nodes, cells, hists, carries, owners, modules, text, pasts, lates, ends;
   struct tide_area touches;
   struct tide_area children; // one
+  struct tide_area moments;  // may be empty
   // The recorder's own memory in the target, as addresses there: see rt/sys.h. Of struct
   // tide_range; 0 bytes: unused. May be empty. Not in a file.
   struct tide_area ranges;
@@ -358,6 +359,24 @@ struct tide_page_table {
 
 enum { TIDE_OBJECTS_MISSED_BYTES = 160 };
 
+// A moment that somebody outside gave a name (observe/switches.h); the recorder leaves them alone.
+enum { TIDE_MOMENTS = 256, TIDE_MOMENT_NAME_BYTES = 56 };
+struct tide_store_moment {
+  uint64_t time_ns; // CLOCK_MONOTONIC
+  char name[TIDE_MOMENT_NAME_BYTES];
+};
+_Static_assert(sizeof(struct tide_store_moment) == 64, "a cache line");
+
+// Recording can be off for a while: header.paused. Ends of blocks that are known are counted all
+// the same, so that what is live stays true. Written by whoever switches it, the supervisor or,
+// where there is none, the command (observe/switches.h); the recorder begins with it.
+struct tide_store_switches {
+  uint64_t paused_since_ns; // CLOCK_MONOTONIC; has a meaning while it is
+  uint64_t paused_ns;       // how long it was before
+  uint32_t n_pauses;        // the present one included
+  uint32_t n_moments;
+};
+
 struct tide_store_header {
   // Line 1: read by every event, written rarely.
   struct tide_stamp stamp; // the interval is the supervisor's to raise
@@ -365,6 +384,7 @@ struct tide_store_header {
   uint32_t multi; // cells may be of more than one slot
   uint32_t state; // enum tide_store_state
   uint32_t off_reason;
+  uint32_t paused; // not 0: new blocks are not recorded for now; see tide_store_switches
   // Line 2: written when a thread publishes (several) or on falling edges (one): see total.h.
   _Alignas(64) int64_t live_bytes; // the sum of what the slots published
   int64_t max_bytes;
@@ -421,7 +441,12 @@ struct tide_store_header {
   // has looked says up to which (attach/later.c), and what it could not hook.
   uint32_t objects_changed, objects_answered;
   char objects_missed[TIDE_OBJECTS_MISSED_BYTES]; // "": nothing
+  struct tide_store_switches switches;
 };
+
+// Where tests/programs/own_maps.h switches the recording of its own process.
+_Static_assert(__builtin_offsetof(struct tide_store_header, pulse.beat) == 12, "see there");
+_Static_assert(__builtin_offsetof(struct tide_store_header, paused) == 28, "see there");
 
 #define TIDE_STORE_HEADER_BYTES 4096u // a page of its own, but for first elements of tables
 

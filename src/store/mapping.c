@@ -57,6 +57,7 @@ static uint64_t lay_out(struct tide_store_areas *a, int cells_log2)
   at = area(&a->touches, at, cells, sizeof(struct tide_touches));
   // Late chunks are used again and again, from the first on.
   at = area(&a->lates, at, TIDE_LATE_CHUNKS >> halvings, sizeof(struct tide_late_chunk));
+  at = area(&a->moments, at, TIDE_MOMENTS, sizeof(struct tide_store_moment));
   at = (at + TIDE_CHILDREN_BYTES - 1) & ~(TIDE_CHILDREN_BYTES - 1ull);
   area(&a->children, at, 1, sizeof(struct tide_store_children));
   begin_near(&a->slots, TIDE_NEAR_SLOTS_AT, TIDE_NEAR_SLOTS);

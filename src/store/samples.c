@@ -173,15 +173,22 @@ static void end_stale(struct tide_writer *w, uint64_t addr, uint64_t now)
     tide_samples_end(w, &stale, now);
 }
 
-bool tide_samples_add(struct tide_writer *w, struct tide_cell *c, uint64_t addr, uint64_t size,
-                      uint64_t now)
+// key: of its when.
+static struct tide_weight weight_again(uint32_t key, uint32_t n_blocks, uint64_t size)
 {
-  struct tide_weight weight = tide_weight_of(tide_samples.bits, size, tide_samples_random());
-  uint32_t n = weight.n_blocks;
-  end_stale(w, addr, now);
+  return key & TIDE_SAMPLE_WENT_ON ? tide_weight_kept(n_blocks, size)
+                                   : tide_weight_of(key, size, 0);
+}
+
+static bool add_weighted(struct tide_writer *w, struct tide_cell *c, struct tide_sample sample,
+                         const struct tide_weight *drawn, uint64_t now)
+{
+  struct tide_weight weight = *drawn;
+  uint64_t size = sample.size;
+  uint32_t n = sample.n_blocks;
+  end_stale(w, sample.addr, now);
   uint32_t interval = fold(w, c);
-  struct tide_sample sample = {addr, size, tide_live_when(interval, now) | tide_samples.bits,
-                               (uint32_t)tide_cell_index(c), n};
+  sample.when |= tide_live_when(interval, now);
   if (!tide_samples_put(&sample))
     return false;
   tide_total_add(w, n * size);
@@ -199,10 +206,28 @@ bool tide_samples_add(struct tide_writer *w, struct tide_cell *c, uint64_t addr,
   return true;
 }
 
+bool tide_samples_add(struct tide_writer *w, struct tide_cell *c, uint64_t addr, uint64_t size,
+                      uint64_t now)
+{
+  struct tide_weight weight = tide_weight_of(tide_samples.bits, size, tide_samples_random());
+  struct tide_sample sample = {addr, size, tide_samples.bits, (uint32_t)tide_cell_index(c),
+                               weight.n_blocks};
+  return add_weighted(w, c, sample, &weight, now);
+}
+
+bool tide_samples_go_on(struct tide_writer *w, const struct tide_sample *sample, uint64_t addr,
+                        uint64_t size, uint64_t now)
+{
+  uint32_t key = (uint32_t)tide_when_key(sample->when) | TIDE_SAMPLE_WENT_ON;
+  struct tide_weight weight = weight_again(key, sample->n_blocks, size);
+  struct tide_sample next = {addr, size, key, sample->cell, sample->n_blocks};
+  return add_weighted(w, &tide_store.cells[sample->cell], next, &weight, now);
+}
+
 void tide_samples_end(struct tide_writer *w, const struct tide_sample *sample, uint64_t now)
 {
-  uint32_t bits = (uint32_t)tide_when_key(sample->when), n = sample->n_blocks;
-  struct tide_weight weight = tide_weight_of(bits, sample->size, 0);
+  uint32_t key = (uint32_t)tide_when_key(sample->when), n = sample->n_blocks;
+  struct tide_weight weight = weight_again(key, n, sample->size);
   struct tide_block block = {sample->cell, sample->size, sample->when};
   struct tide_end end = tide_end_of(&block, now);
   struct tide_cell *c = &tide_store.cells[sample->cell];

@@ -20,10 +20,14 @@
 
 enum { TIDE_FILTER_BYTES = 1 << 20 };
 
+// Of a sample: it was drawn with another size, so its variance follows from its weight.
+enum { TIDE_SAMPLE_WENT_ON = 64 };
+
 struct tide_sample {
   uint64_t addr;     // 0: none
   uint64_t size;     // as it was asked for
-  uint64_t when;     // as in the live map; in place of a key, how often was sampled then, in bits
+  uint64_t when;     // as in the live map; in place of a key, how often was sampled then, in bits,
+                     // and TIDE_SAMPLE_WENT_ON
   uint32_t cell;     // of the stack that allocated it
   uint32_t n_blocks; // that it stands for
 };
@@ -64,6 +68,10 @@ TIDE_HOT bool tide_samples_may_hold(uint64_t addr)
 // Under the lock, by the one writer. A new sample; false: no memory for it, and nothing was booked.
 bool tide_samples_add(struct tide_writer *w, struct tide_cell *c, uint64_t addr, uint64_t size,
                       uint64_t now);
+// A sample that has ended goes on at another place and with another size, with the weight with
+// which it was drawn.
+bool tide_samples_go_on(struct tide_writer *w, const struct tide_sample *sample, uint64_t addr,
+                        uint64_t size, uint64_t now);
 // Takes one out, and puts it back. The first gives false if it is not there.
 bool tide_samples_take(uint64_t addr, struct tide_sample *ret);
 bool tide_samples_put(const struct tide_sample *sample);

@@ -49,6 +49,18 @@ struct tide_weight tide_weight_of(uint32_t bits, uint64_t size, uint64_t random)
   };
 }
 
+// By its weight, 1/p (1/p - 1), which is at most that of a rounded one too high.
+struct tide_weight tide_weight_kept(uint32_t n_blocks, uint64_t size)
+{
+  unsigned __int128 spread = (unsigned __int128)n_blocks * (n_blocks - 1);
+  unsigned __int128 of_bytes = (spread * size >> 8) * size >> 8;
+  return (struct tide_weight){
+      .n_blocks = n_blocks,
+      .spread = (uint64_t)(spread * TIDE_SPREAD_BLOCKS_ONE),
+      .byte_spread = of_bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)of_bytes,
+  };
+}
+
 // -ln of a number that is evenly spread between 0 and 1. Its binary logarithm: how many zeros it
 // begins with, then bit by bit, by squaring.
 int64_t tide_weight_draw(uint32_t bits, uint64_t random)

@@ -48,6 +48,9 @@ static inline uint32_t tide_weight_bits(uint64_t bytes)
 // random: of 64 bits, each as good as the other.
 struct tide_weight tide_weight_of(uint32_t bits, uint64_t size, uint64_t random);
 
+// Of a block that stands for so many, and was drawn with a size that is not known any more.
+struct tide_weight tide_weight_kept(uint32_t n_blocks, uint64_t size);
+
 // Bytes up to the next sample, which is in the last of them; at least 1.
 int64_t tide_weight_draw(uint32_t bits, uint64_t random);
 

@@ -268,7 +268,8 @@ static enum tide_err begin_session(struct session *s, struct tide_diag *diag)
                                      .debug_dirs = o->debug_dirs,
                                      .store_bytes = TIDE_JOB_STORE_BYTES,
                                      .depth_limit = o->depth,
-                                     .sample_bits = o->sample_bits};
+                                     .sample_bits = o->sample_bits,
+                                     .starts_paused = o->starts_paused};
   enum tide_err err = tide_helper_start(&helping, &s->helper, &attached, diag);
   if (err)
     return err;
@@ -280,6 +281,7 @@ static enum tide_err begin_session(struct session *s, struct tide_diag *diag)
       .library = o->agent,
       .root_only = true,
       .is_attached = true,
+      .starts_paused = o->starts_paused,
       .redact_args = o->redact_args,
       .output_path = s->output.replaceable ? s->output_path : NULL,
       .start = s->start,

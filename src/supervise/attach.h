@@ -39,6 +39,7 @@ struct tide_attach_options {
   const char *agent;      // absolute path of the agent
   const char *debug_dirs; // for symbols of allocators; NULL: the usual ones
   bool force;             // replace an existing output file
+  bool starts_paused;     // recording is off at first
   bool redact_args;       // leave the arguments of its command line out of the capture
   uint32_t depth;         // frames kept per stack, 0: all
   uint32_t sample_bits;   // one sample for 2^n bytes (store/weight.h), 0: every event

@@ -339,6 +339,8 @@ bool tide_own_allocator_judge(struct tide_own_allocators *allocators,
 {
   if (!image->exe || !*image->exe)
     return false;
+  if (image->n_pauses) // how much was recorded tells nothing then
+    return image->by_agent && (is_unhooked(image, row) || is_missed_later(image, row));
   if (image->by_agent)
     return is_unhooked(image, row) || is_missed_later(image, row) ||
            is_pages_alone(allocators, image, row) || is_part_of_go(allocators, image, row) ||

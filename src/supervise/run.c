@@ -239,6 +239,7 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
       .kin = run->kin,
       .library = options->library,
       .root_only = options->no_follow,
+      .starts_paused = options->starts_paused,
       .redact_args = options->redact_args,
       .output_path = run->output.replaceable ? run->output_path : NULL,
       .start = run->start,

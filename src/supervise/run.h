@@ -24,6 +24,7 @@ struct tide_run_options {
   enum tide_how how;      // AUTO: the agent where preloads do not see everything
   bool force;             // replace an existing output file
   bool redact_args;       // leave the arguments of all command lines out of the capture
+  bool starts_paused;     // recording is off at first
   bool no_follow;         // record the command itself alone, not the processes it starts
   bool wait;              // record to their end also the processes that the command leaves behind
   uint32_t depth;         // frames kept per stack, 0: all

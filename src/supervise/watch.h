@@ -25,6 +25,7 @@ struct tide_watch_options {
   const char *library;     // path of the recorder
   bool root_only;          // turn away everybody else
   bool is_attached;        // the process ran before, and goes on when it is let go
+  bool starts_paused;      // recording is off at first
   bool redact_args;        // no argument of a command line comes into the capture
   const char *output_path; // for checkpoints; NULL: none. Must outlive the watch
   struct tide_clock_reading start;
@@ -68,6 +69,9 @@ void tide_watch_dump(struct tide_watch *watch);
 // caller's; without images if none was recorded.
 struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide_watch_end *end,
                                      uint32_t *ret_n_running);
+
+// Is recording off for now? From any thread.
+bool tide_watch_is_paused(struct tide_watch *watch);
 
 // Did anybody come through the door at all?
 bool tide_watch_was_visited(const struct tide_watch *watch);

@@ -80,7 +80,7 @@ enum tide_err tide_watch_make_draft(struct tide_watch *watch, bool is_brief, con
 
 // ---- what is asked ----
 
-static uint32_t take_snapshots(struct tide_watch *watch)
+uint32_t tide_watch_take_snapshots(struct tide_watch *watch)
 {
   uint32_t n = 0;
   for (size_t i = 0; i < watch->n_living; i++) {
@@ -106,7 +106,7 @@ static void answer_asked(struct tide_watch *watch, struct tide_asked *asked,
   };
   switch (ask->kind) {
   case TIDE_ASK_STATE: break;
-  case TIDE_ASK_SNAPSHOT: told.n_snapshots = take_snapshots(watch); break;
+  case TIDE_ASK_SNAPSHOT: told.n_snapshots = tide_watch_take_snapshots(watch); break;
   case TIDE_ASK_DRAFT:
     told.err = draft_err;
     told.diag = *draft_diag;

@@ -5,6 +5,7 @@
 // far; watch_dump.c when that becomes a file of its own.
 #pragma once
 #include "supervise/absent.h"
+#include "supervise/desk.h"
 #include "supervise/gallery.h"
 #include "supervise/heart.h"
 #include "supervise/limits.h"
@@ -53,10 +54,12 @@ struct tide_watch {
   size_t n_open;   // images whose descriptors are open
   size_t max_open; // never changes
   bool stop, visited, root_ended;
+  bool is_paused;      // recording is off; only we change it
   bool will_come_back; // our thread takes arrivals within a round, unasked
   struct tide_watch_end root_end;
   int store_errno; // of the last that could not be given a store; 0: none
   // The watch's own.
+  struct tide_desk *desk; // NULL: nobody can tell us anything
   struct tide_heart *heart;
   struct tide_lookout *lookout;
   struct tide_absents *absents;
@@ -122,6 +125,8 @@ struct tide_capture *tide_watch_new_capture(const struct tide_watch *watch, uint
 // is recorded yet.
 enum tide_err tide_watch_make_draft(struct tide_watch *watch, bool is_brief, const char *taken,
                                     struct tide_draft **ret_draft, struct tide_diag *diag);
+// Of all living images, now; gives of how many.
+uint32_t tide_watch_take_snapshots(struct tide_watch *watch);
 
 // Answers whoever asks, and writes a checkpoint, as far as either is due; returns when the next is.
 uint64_t tide_watch_serve_drafts(struct tide_watch *watch);
@@ -130,3 +135,13 @@ uint64_t tide_watch_serve_drafts(struct tide_watch *watch);
 
 // Takes a dump if one is due; returns when to look next.
 uint64_t tide_watch_serve_dumps(struct tide_watch *watch);
+
+// ---- watch_thread.c ----
+
+// Takes in whom the door's thread has left for us. True: the watch shall stop.
+bool tide_watch_take_arrivals(struct tide_watch *watch);
+
+// ---- watch_desk.c ----
+
+int tide_watch_answer(void *watch, const struct tide_desk_ask *ask, bool is_allowed,
+                      struct tide_desk_answer *answer); // a tide_desk_answerer

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/proc.h"
+#include "observe/switches.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -54,6 +55,8 @@ struct tide_watch *tide_watch_new(const struct tide_watch_options *options)
   watch->heart = tide_heart_new(options->objects_changed, options->objects_context);
   watch->lookout = tide_lookout_new();
   watch->absents = tide_absents_new(options->kin, options->root_pid, options->library);
+  watch->desk = tide_desk_open();
+  watch->is_paused = options->starts_paused;
   watch->start_realtime_ns = realtime_ns();
   watch->origin_ns = options->start.monotonic_ns;
   tide_pace_init(&watch->pace, options->start.monotonic_ns);
@@ -89,6 +92,7 @@ void tide_watch_free(struct tide_watch *watch)
     free(watch->arrivals[i].exe);
     free(watch->arrivals[i].parent);
   }
+  tide_desk_close(watch->desk);
   tide_heart_free(watch->heart);
   tide_lookout_free(watch->lookout);
   tide_absents_free(watch->absents);
@@ -141,6 +145,8 @@ bool tide_watch_receive(void *context, const struct tide_door_visit *visit)
   if (is_word) {
     put_arrival(watch, visit, tide_strdup(visit->exe ? visit->exe : ""));
   } else if (room) {
+    if (watch->is_paused && !watch->options.is_attached)
+      tide_switch_begin_paused(visit->store_fd, visit->time_ns);
     put_arrival(watch, visit, NULL);
     watch->n_open++;
     watch->visited = true;
@@ -249,8 +255,7 @@ static void take_in_visit(struct tide_watch *watch, const struct tide_door_visit
     epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, visit->pid_fd, &event);
 }
 
-// True: the watch shall stop.
-static bool take_arrivals(struct tide_watch *watch)
+bool tide_watch_take_arrivals(struct tide_watch *watch)
 {
   pthread_mutex_lock(&watch->lock);
   struct tide_watch_arrival *arrivals = watch->arrivals;
@@ -330,6 +335,8 @@ static void await_round_or_end(struct tide_watch *watch, uint64_t round_ns, uint
       eventfd_read(watch->wake_fd, &drained);
     else if (whose == watch)
       tide_control_drain(watch->options.control);
+    else if (whose == watch->desk)
+      tide_desk_serve(watch->desk, tide_watch_answer, watch);
     else
       ((struct tide_watched *)whose)->ended = true;
   }
@@ -368,7 +375,7 @@ static uint64_t look_for_absents(struct tide_watch *watch)
 static void *watch_thread(void *context)
 {
   struct tide_watch *watch = context;
-  while (!take_arrivals(watch)) {
+  while (!tide_watch_take_arrivals(watch)) {
     uint64_t round_ns = tide_monotonic_ns();
     finish_ended(watch);
     uint64_t next_ns = tide_watch_look_around(watch), absents_ns = look_for_absents(watch);
@@ -392,6 +399,9 @@ enum tide_err tide_watch_start(struct tide_watch *watch, struct tide_diag *diag)
   struct tide_control *control = watch->options.control;
   if (control && epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, tide_control_wake_fd(control), &asked))
     return tide_fail_errno(diag, "cannot be asked about the command");
+  struct epoll_event told = {.events = EPOLLIN, .data.ptr = watch->desk};
+  if (watch->desk && epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, tide_desk_fd(watch->desk), &told))
+    return tide_fail_errno(diag, "cannot be told anything about the command");
   errno = pthread_create(&watch->thread, NULL, watch_thread, watch);
   if (errno)
     return tide_fail_errno(diag, "cannot start a thread");
@@ -412,7 +422,7 @@ struct tide_capture *tide_watch_stop(struct tide_watch *watch, const struct tide
                                      uint32_t *ret_n_running)
 {
   join_thread(watch);
-  take_arrivals(watch);
+  tide_watch_take_arrivals(watch);
   tide_lookout_wait(watch->lookout);
   *ret_n_running = 0;
   while (watch->n_living) {

@@ -102,6 +102,7 @@ void tide_watched_read(struct tide_watch *watch, struct tide_watched *w, uint64_
   ret_image->end_ns = tide_watch_since_origin(watch, end_ns);
   if (ret_image->end_ns < ret_image->start_ns)
     ret_image->end_ns = ret_image->start_ns;
+  tide_image_end_pause(ret_image);
   tide_sampler_fill_image(&w->sampler, ret_image, how == TIDE_READ_BRIEF);
   if (how != TIDE_READ_BRIEF)
     fill_tables(w, ret_image);

@@ -129,8 +129,13 @@ static void get_image(struct tide_cursor *in, struct tide_image *image)
   if (!in->bad && tide_cursor_left(in) > 0)
     image->refused = get_filled_string(in);
   image->has_samples = image->sampled_every_bytes > TIDE_SAMPLED_SOMEHOW;
-  if (!in->bad && tide_cursor_left(in) > 0)
-    image->has_spreads = tide_cursor_varint(in) && image->has_samples;
+  uint64_t more = !in->bad && tide_cursor_left(in) > 0 ? tide_cursor_varint(in) : 0;
+  image->has_spreads = more & TIDE_IMAGE_SPREADS && image->has_samples;
+  if (more & TIDE_IMAGE_PAUSES) {
+    image->n_pauses = get_u32(in);
+    image->paused_ns = tide_cursor_varint(in);
+    image->is_paused = tide_cursor_varint(in);
+  }
 }
 
 // Row 0 of the tables that have one from the start, so that index 0 is good in any file.

@@ -51,6 +51,8 @@ enum tide_part_type {
 #undef X
 };
 
+enum { TIDE_IMAGE_SPREADS = 1, TIDE_IMAGE_PAUSES = 2 }; // of IMAGE: what there is more
+
 struct tide_part {
   uint16_t type, flags;
   uint32_t image, sequence;

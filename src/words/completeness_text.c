@@ -224,10 +224,30 @@ static void add_events(struct tide_buf *out, const struct tide_profile *profile)
   else if (profile->capture->cut)
     tide_buf_printf(out, "%s %s in what is left of the file", tide_units_plain(a, n),
                     tide_units_plural(n, "event", "events"));
+  else if (profile->image->n_pauses)
+    tide_buf_printf(out, "%s %s while it was on", tide_units_plain(a, n),
+                    tide_units_plural(n, "event", "events"));
   else
     tide_buf_printf(out, "every event%s (%s)",
                     profile->capture->roll.is_known ? "" : " of this process",
                     tide_units_plain(a, n));
+}
+
+// Of several processes the times add up.
+static void add_pauses(struct tide_buf *out, const struct tide_image *image,
+                       struct tide_style style)
+{
+  char off[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX];
+  if (!image->n_pauses)
+    return;
+  tide_buf_printf(out, "recording was off for %s",
+                  tide_units_time(off, image->paused_ns, style.utf8));
+  if (!tide_image_is_merged(image) && !(image->lacks & TIDE_LACK_CLOCK))
+    tide_buf_printf(out, " of %s",
+                    tide_units_time(all, image->end_ns - image->start_ns, style.utf8));
+  if (image->n_pauses > 1)
+    tide_buf_printf(out, ", in %u parts", image->n_pauses);
+  tide_buf_text(out, "; ");
 }
 
 // Of what tidemark sampled itself.
@@ -269,6 +289,9 @@ static void add_losses(struct tide_buf *out, const struct tide_image *image)
            "frames in unknown code");
   if (image->lacks & TIDE_LACK_BEFORE)
     add_before(out, loss->n_unknown_free);
+  else if (image->n_pauses)
+    add_loss(out, loss->n_unknown_free, "free of a block that was not recorded",
+             "frees of blocks that were not recorded");
   else if (!image->by_fork && !tide_image_unseen(image))
     add_loss(out, loss->n_unknown_free, "free of a block from before",
              "frees of blocks from before");
@@ -288,6 +311,7 @@ static char *own_text(const struct tide_profile *profile, struct tide_style styl
                         scope ? "; here " : "");
   if (scope)
     tide_buf_printf(&out, "%s; here ", scope);
+  add_pauses(&out, profile->image, style);
   if (profile->image->has_spreads)
     add_sampling(&out, profile, style);
   else

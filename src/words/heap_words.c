@@ -171,9 +171,9 @@ const char *tide_no_heap_words(const struct tide_profile *profile)
 {
   return profile->image->is_part                ? "nothing is left of the heap"
          : tide_profile_is_pages_alone(profile) ? "what it allocated was not seen, only its pages"
-         : tide_image_on_roll(profile->capture, profile->image)
-             ? "what it allocated was not seen"
-             : "nothing was allocated on the heap";
+         : tide_image_on_roll(profile->capture, profile->image) ? "what it allocated was not seen"
+         : profile->image->n_pauses                             ? "nothing of the heap was recorded"
+                                    : "nothing was allocated on the heap";
 }
 
 char *tide_allocations_words(const struct tide_profile *profile, struct tide_style style)

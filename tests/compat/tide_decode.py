@@ -202,8 +202,11 @@ def decode_image(p, own_index):
     image["sampled_every_bytes"] = p.varint() if p.at < len(p.data) else 0
     image["refused"] = p.string() if p.at < len(p.data) else ""
     image["has_samples"] = image["sampled_every_bytes"] > 1
-    says_spreads = p.varint() if p.at < len(p.data) else 0
-    image["has_spreads"] = image["has_samples"] and says_spreads != 0
+    more = p.varint() if p.at < len(p.data) else 0
+    image["has_spreads"] = image["has_samples"] and more & 1 != 0
+    image["n_pauses"] = p.varint(32) if more & 2 else 0
+    image["paused_ns"] = p.varint() if more & 2 else 0
+    image["is_paused"] = int(p.varint() != 0) if more & 2 else 0
     if image["parent_image"] > own_index:
         raise Stop("an image comes before its parent")
     if image["end_kind"] > 4:

@@ -228,6 +228,9 @@ static void gen_samples(const struct gen *before, struct tide_image *image)
   image->sampled_every_bytes = below(g, 2) ? any(g) : 0;
   if (!image->has_resized_bytes && image->n_sites) // it would have those columns, too
     image->sampled_every_bytes %= 2;
+  image->n_pauses = below(g, 2) ? (uint32_t)below(g, 1000) : 0;
+  image->paused_ns = image->n_pauses ? any(g) : 0;
+  image->is_paused = image->n_pauses && below(g, 2);
   image->refused = below(g, 2) ? tide_strdup("calloc: it begins with a call") : NULL;
   image->has_samples = image->sampled_every_bytes > TIDE_SAMPLED_SOMEHOW;
   for (size_t i = 0; i < image->n_sites && image->has_samples; i++)

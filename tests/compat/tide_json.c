@@ -253,6 +253,9 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   U(lacks);
   U(sampled_every_bytes);
   S(refused);
+  U(n_pauses);
+  U(paused_ns);
+  U(is_paused);
   U(loss.n_unknown_free);
   U(loss.n_lost_busy);
   U(loss.n_lost_full);

@@ -21,8 +21,8 @@ static inline unsigned long hex(const char **at)
   }
 }
 
-// Bytes of stores that this process could write.
-static inline unsigned long store_bytes_writable(void)
+// The first store that this process could write, NULL: none, and the bytes of all.
+static inline char *store_found(unsigned long *ret_bytes)
 {
   static char text[1 << 18];
   long n = 0, some, fd = open("/proc/self/maps", O_RDONLY);
@@ -31,13 +31,30 @@ static inline unsigned long store_bytes_writable(void)
     n += some;
   MUST(close((int)fd) == 0 && n > 0 && n < (long)sizeof text - 1);
   text[n] = 0;
-  unsigned long bytes = 0;
+  char *first = NULL;
+  *ret_bytes = 0;
   for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
     *end = 0;
     const char *at = line;
     unsigned long lo = hex(&at), hi = (at++, hex(&at));
     if (at[2] == 'w' && (strstr(line, "memfd:tidemark") || strstr(line, ".store")))
-      bytes += hi - lo;
+      first = *ret_bytes ? first : (char *)lo, *ret_bytes += hi - lo;
   }
+  return first;
+}
+
+static inline unsigned long store_bytes_writable(void)
+{
+  unsigned long bytes;
+  store_found(&bytes);
   return bytes;
+}
+
+// As "tidemark ctl" does it from outside: the word, then the pulse (store/layout.h).
+static inline void switch_recording(char *store, unsigned is_off)
+{
+  if (!store)
+    return;
+  __atomic_store_n((unsigned *)(store + 28), is_off, __ATOMIC_RELAXED);
+  __atomic_fetch_add((unsigned *)(store + 12), 1, __ATOMIC_RELEASE);
 }

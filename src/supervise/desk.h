@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The desk: where another process of the same user tells a recording what to do while it goes on
+// (tidemark ctl). An abstract socket with a name that is told by nobody: who wants something of a
+// process looks for all desks (/proc/net/unix) and asks each whether the process is its own.
+//
+//     tidemark ctl             a recording's watch
+//     ────────────             ───────────────────
+//     connect, one packet ───▶ is it mine? who asks?
+//     one packet ◀──────────── done, and perhaps a descriptor     both close
+//
+// Answered are its own user and root, by the kernel's word. The watch answers on its own thread,
+// between two rounds; whoever connects and says nothing costs a descriptor, of which there are few,
+// and then the oldest goes.
+#pragma once
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TIDE_DESK_NAME "tidemark-desk-" // what follows is the supervisor's pid and a random number
+#define TIDE_DESK_MAGIC 0x4b534544u     // "DESK"
+#define TIDE_DESK_VERSION 1u
+enum { TIDE_DESK_NAME_BYTES = 64, TIDE_DESK_TEXT_BYTES = 512 };
+
+enum tide_desk_verb {
+  TIDE_DESK_STATE,
+  TIDE_DESK_OFF,
+  TIDE_DESK_ON,
+  TIDE_DESK_MARK, // name
+  TIDE_DESK_DUMP, // the answer comes with a memfd, the bytes of a .tide file
+};
+
+struct tide_desk_ask {
+  uint32_t magic, version;
+  uint32_t pid; // a process of the recording, or the supervisor itself
+  uint32_t verb;
+  char name[TIDE_DESK_NAME_BYTES];
+};
+
+enum tide_desk_status {
+  TIDE_DESK_DONE,
+  TIDE_DESK_NOT_HERE, // the process is another's
+  TIDE_DESK_DENIED,   // it is here, and who asks is of another user
+  TIDE_DESK_FAILED,   // text says why
+};
+
+struct tide_desk_answer {
+  uint32_t magic, version, status;
+  uint32_t n_processes;  // that are recorded now
+  uint32_t n_changed;    // of these, to whom it made a difference
+  uint32_t is_paused;    // recording is off
+  uint64_t sample_bytes; // 0: every event is recorded
+  char text[TIDE_DESK_TEXT_BYTES];
+};
+
+// ---- in the supervisor ----
+
+struct tide_desk;
+
+// NULL: there is none to be had; then nobody is answered.
+struct tide_desk *tide_desk_open(void);
+void tide_desk_close(struct tide_desk *desk); // NULL is fine
+// Readable when somebody waits for tide_desk_serve().
+int tide_desk_fd(const struct tide_desk *desk);
+
+// Fills in the answer; gives a descriptor to go along, which is closed then, or -1. Who asks may do
+// so if is_allowed.
+typedef int tide_desk_answerer(void *context, const struct tide_desk_ask *ask, bool is_allowed,
+                               struct tide_desk_answer *answer);
+void tide_desk_serve(struct tide_desk *desk, tide_desk_answerer *answerer, void *context);
+
+// ---- who asks ----
+
+// TIDE_ERR_NOT_FOUND: no recording has that process. ret_fd: what came along, the caller's; -1:
+// nothing.
+enum tide_err tide_desk_call(const struct tide_desk_ask *ask, struct tide_desk_answer *ret_answer,
+                             int *ret_fd, struct tide_diag *diag);
