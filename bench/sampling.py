@@ -186,7 +186,7 @@ def programs(bench, workloads):
              {"PYTHONMALLOC": "malloc"}, "\n"),
             ("sqlite3, in memory", Worker, ["sqlite3", ":memory:"], {}, script),
             ("redis-server under redis-benchmark", Redis,
-             ["redis-server", "--port", "0", "--save", ""], {}, bench.size("20000", "500"))]
+             ["redis-server", "--port", "0", "--save", ""], {}, bench.size("6000", "500"))]
 
 
 def session(bench, ways, program):

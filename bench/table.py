@@ -72,20 +72,17 @@ def ratio_of(per_peer, key):
 
 
 def programs_lines(rows):
-    peers = [name for name in NAMES if any(name in r["wall_s"] for r in rows)]
-    lines = header(["Program", "Allocations", "plain"]
-                   + [name for name in peers if name != "plain"] + ["tidemark at best"])
+    peers = [name for name in NAMES if any(name in r["wall_s"] for r in rows) and name != "plain"]
+    lines = header(["Program", "Allocations", "CPU plain"] + [f"{name}: CPU" for name in peers]
+                   + ["wall plain"] + [f"{name}: wall" for name in peers])
     for entry in rows:
-        wall = entry["wall_s"]
         count = entry.get("allocations")
-        cells = [entry["workload"], number(count, 0) if count else "",
-                 f"{number(wall['plain']['median'], 2)} s"]
-        for peer in peers:
-            if peer != "plain":
-                summary = wall[peer]
-                cells.append(f"{number(summary['ratio'], 2)}× ({number(summary['median'], 2)} s, "
-                             f"{spread(summary, 2)})")
-        cells.append(f"{number(wall['tidemark']['low'] / wall['plain']['low'], 2)}×")
+        cells = [entry["workload"], number(count, 0) if count else ""]
+        for key in ("cpu_s", "wall_s"):
+            cells.append(f"{number(entry[key]['plain']['median'], 2)} s")
+            cells += [f"{number(of['median_ratio'], 2)}×, at best "
+                      f"{number(of['low_eighth_ratio'], 2)}×"
+                      for of in (entry[key][peer] for peer in peers)]
         lines.append(row(cells))
     return lines
 
@@ -310,8 +307,9 @@ SECTIONS = [
      "adds falls on the short times more than on the long ones. In brackets what tidemark adds "
      "then.", pairs_lines),
     ("programs", "Real programs",
-     "Wall time of the whole command, the recording and the writing of the result included. “At "
-     "best” compares the lowest of each.",
+     "Processor time of all processes and wall time of the whole command, the recording and the "
+     "writing of the result included; of redis the wall time of its client. The ratio of the "
+     "medians, and of the means of the lowest eighth (at best).",
      programs_lines),
     ("stages", "Where it goes",
      "Processor time by samples, in percent of what the program takes alone: its own code, slower "
