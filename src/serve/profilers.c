@@ -21,6 +21,7 @@
 enum {
   OK = 200,
   BAD_REQUEST = 400,
+  FORBIDDEN = 403,
   NOT_FOUND = 404,
   NOT_ALLOWED = 405,
   FAILED = 500,
@@ -38,6 +39,7 @@ struct subject {
   const struct tide_capture *capture;
   size_t image_idx;
   struct tide_capture *merged; // owned; NULL: the capture is the exhibit's
+  bool is_off;                 // recording, of it or of one that was added up
   uint64_t realtime_ns;        // of the asking
   const struct tide_request *request;
 };
@@ -95,8 +97,10 @@ static enum tide_err add_up(struct subject *subject, struct tide_diag *diag)
   size_t n = 0;
   for (size_t i = 0; i < capture->n_images; i++)
     if (is_running(&capture->images[i]) &&
-        strcmp(program_of(&capture->images[i]), program_of(image_of(subject))) == 0)
+        strcmp(program_of(&capture->images[i]), program_of(image_of(subject))) == 0) {
+      subject->is_off |= capture->images[i].is_paused;
       inputs[n++] = (struct tide_merge_input){capture, i};
+    }
   if (!n)
     return tide_fail(diag, TIDE_ERR_EMPTY, "none of its processes runs any more");
   enum tide_err err = tide_merge(inputs, n, &subject->merged, diag);
@@ -143,6 +147,8 @@ static bool find_subject(struct tide_exhibit *exhibit, const struct tide_request
                     : is_all              ? FAILED
                                           : NOT_FOUND,
                     "%s", diag.text);
+  else
+    ret->is_off |= image_of(ret)->is_paused;
   return !err;
 }
 
@@ -416,6 +422,8 @@ static void answer_metrics(const struct subject *subject, struct tide_reply *rep
       {"tidemark_heap_freed_bytes_total", "counter", "Bytes freed so far.", (double)sums.b_free},
       {"tidemark_heap_frees_total", "counter", "Blocks freed so far.", (double)sums.n_free},
       {"tidemark_heap_stacks", "gauge", "Distinct stacks that allocated.", (double)image->n_sites},
+      {"tidemark_recording", "gauge", "1: new blocks are recorded; 0: that is switched off.",
+       image->is_paused ? 0 : 1},
       {"tidemark_processes", "gauge", "Processes that are recorded now.",
        (double)n_running(subject->exhibit->capture)},
       {"tidemark_sample_interval_bytes", "gauge",
@@ -475,14 +483,15 @@ static const struct route {
   const char *path;
   void (*answer)(const struct subject *subject, struct tide_reply *reply);
   bool needs_subject, takes_post;
+  bool is_profile; // which there is none of while recording is off
 } routes[] = {
     {"/debug/pprof/", answer_index, false, false},
-    {"/debug/pprof/heap", answer_heap, true, false},
-    {"/debug/pprof/allocs", answer_allocs, true, false},
-    {"/debug/pprof/heap/flamegraph", answer_flames, true, false},
+    {"/debug/pprof/heap", answer_heap, true, false, true},
+    {"/debug/pprof/allocs", answer_allocs, true, false, true},
+    {"/debug/pprof/heap/flamegraph", answer_flames, true, false, true},
     {"/debug/pprof/cmdline", answer_command, true, false},
     {"/debug/pprof/symbol", answer_symbol, true, true},
-    {"/pprof/heap", answer_text, true, false},
+    {"/pprof/heap", answer_text, true, false, true},
     {"/pprof/cmdline", answer_command_lines, true, false},
     {"/pprof/symbol", answer_symbol, true, true},
     {"/metrics", answer_metrics, true, false},
@@ -496,7 +505,12 @@ static void answer_route(const struct route *route, struct tide_exhibit *exhibit
     tide_reply_text(reply, NOT_ALLOWED, "only GET and HEAD are served here");
     return;
   }
-  if (!route->needs_subject || find_subject(exhibit, request, &subject, reply))
+  bool is_known = !route->needs_subject || find_subject(exhibit, request, &subject, reply);
+  if (is_known && route->is_profile && subject.is_off)
+    tide_reply_text(reply, FORBIDDEN,
+                    "recording is off: what is allocated meanwhile is not known; there are "
+                    "profiles when it is switched on");
+  else if (is_known)
     route->answer(&subject, reply);
   subject_done(&subject);
 }

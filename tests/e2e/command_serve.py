@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import gzip
 import http.client
+import json
 import os
 import re
 import shutil
@@ -317,6 +318,24 @@ def serve_metrics(ground):
         wait_for(lambda: service.metrics().get("process_resident_memory_bytes", 0) > 100000, "RSS")
         service.tell("x")
         expect(service.metrics()["tidemark_heap_live_blocks"] == 1001, "not of this moment")
+
+
+@test
+def serve_switched_off(ground):
+    """No profile is told as one while blocks go unrecorded; metrics say that it is so."""
+    profiles = ("/debug/pprof/heap", "/debug/pprof/heap?debug=1", "/debug/pprof/allocs",
+                "/debug/pprof/heap?process=all", "/pprof/heap", "/debug/pprof/heap/flamegraph")
+    with serving(ground) as service:
+        pid = json.loads(service.get("/tidemark/facts"))["captures"][0]["images"][0]["pid"]
+        for word, wanted, state in ("off", 403, 0), ("on", 200, 1):
+            done = ground.run(ground.tidemark, "ctl", str(pid), word)
+            expect(done.status == 0, done.stderr)
+            expect(service.metrics()["tidemark_recording"] == state, f"{service.metrics()}")
+            for path in profiles:
+                status, _, body = service.ask(path)
+                expect(status == wanted, f"{word}: {path}: {status} {body[:200]!r}")
+                expect(status == 200 or b"recording is off" in body, f"{path}: {body[:200]!r}")
+            expect(service.ask("/debug/pprof/cmdline")[0] == 200, word)
 
 
 @test
