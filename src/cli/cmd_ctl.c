@@ -32,6 +32,21 @@ struct order {
 
 static const char usage[] = "tidemark ctl PID on|off|mark NAME|dump FILE";
 
+// What is asked for and cannot be had while it goes on, with what can.
+static enum tide_err refuse_word(const char *word, struct tide_diag *diag)
+{
+  if (!strncmp(word, "sample", 6))
+    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                     "how often is sampled cannot be changed while a recording goes on: start it "
+                     "anew with --sample=SIZE ('tidemark attach' does so without a restart)");
+  if (!strcmp(word, "reset"))
+    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                     "a recording cannot begin anew while it goes on: 'tidemark ctl PID mark NAME' "
+                     "names this moment, and 'tidemark report --range NAME..' tells what came "
+                     "after it");
+  return TIDE_ERR_OK;
+}
+
 static enum tide_err parse_order(const struct tide_arguments *arguments, struct order *ret_order,
                                  struct tide_diag *diag)
 {
@@ -55,6 +70,9 @@ static enum tide_err parse_order(const struct tide_arguments *arguments, struct 
     return tide_fail(diag, TIDE_ERR_USAGE, "'%s' is no process id", arguments->rest[0]);
   order.ask.pid = (uint32_t)pid;
   const char *word = arguments->n_rest > 1 ? arguments->rest[1] : "state";
+  enum tide_err refused = refuse_word(word, diag);
+  if (refused)
+    return refused;
   size_t i = 0;
   while (i < sizeof verbs / sizeof *verbs && strcmp(verbs[i].word, word))
     i++;
@@ -184,7 +202,7 @@ static enum tide_err dump_store(const struct order *order, const char *path, str
   enum tide_err err = source->kind->refresh(source, 0, &capture, diag);
   if (!err && !capture)
     err = tide_fail(diag, TIDE_ERR_EMPTY, "nothing has been recorded yet");
-  if (!err) {
+  if (!err && capture) {
     capture->taken = tide_strdup("asked for");
     capture->finished = true; // everything up to now
     err = write_dump(order, NULL, capture, diag);
@@ -196,7 +214,7 @@ static enum tide_err dump_store(const struct order *order, const char *path, str
 
 static enum tide_err tell_store(const struct order *order, struct tide_diag *diag, bool *ret_hidden)
 {
-  struct tide_store_view view;
+  struct tide_store_view view = {.fd = -1};
   TIDE_CLEANUP_FREE char *path = NULL;
   enum tide_err err = tide_bare_store_open(order->ask.pid, &view, &path, ret_hidden, diag);
   if (err)
@@ -253,7 +271,7 @@ static enum tide_err explain_nobody(uint32_t pid, bool is_hidden, struct tide_di
 int tide_cmd_ctl(const struct tide_arguments *arguments)
 {
   struct tide_diag diag = {0};
-  struct order order;
+  struct order order = {0};
   bool is_hidden = false;
   enum tide_err err = parse_order(arguments, &order, &diag);
   if (err)

@@ -331,6 +331,8 @@ def ctl_refusals(ground):
             ([], 2, "which process"), (["x", "on"], 2, "no process id"),
             ([puppet.pid, "of"], 2, "'of' is nothing"),
             ([puppet.pid, "on", "x"], 2, "nothing more"),
+            ([puppet.pid, "sample=1MiB"], 1, "--sample=SIZE"),
+            ([puppet.pid, "reset"], 1, "--range NAME.."),
             ([puppet.pid, "mark"], 2, "one word more"),
             ([puppet.pid, "mark", "x" * 56], 2, "1 to 55 bytes"),
             ([puppet.pid, "mark", "a\nb"], 2, "control"),

@@ -310,7 +310,8 @@ def serve_metrics(ground):
         wanted = {"heap_live_bytes": 100000, "heap_live_blocks": 1000,
                   "heap_allocated_bytes_total": 150000, "heap_allocations_total": 1500,
                   "heap_freed_bytes_total": 50000, "heap_frees_total": 500, "processes": 1,
-                  "recorder_lost_events_total": 0, "sample_interval_bytes": 0}
+                  "recorder_lost_events_total": 0, "sample_interval_bytes": 0,
+                  "recording_paused": 0}
         got = service.metrics()
         expect({name: got[f"tidemark_{name}"] for name in wanted} == wanted, f"{got}")
         expect(100000 <= got["tidemark_heap_peak_bytes"] <= 100100, f"{got}")
@@ -318,6 +319,12 @@ def serve_metrics(ground):
         wait_for(lambda: service.metrics().get("process_resident_memory_bytes", 0) > 100000, "RSS")
         service.tell("x")
         expect(service.metrics()["tidemark_heap_live_blocks"] == 1001, "not of this moment")
+        done = ground.run(ground.tidemark, "ctl", "-q", service.child.pid, "off")
+        expect(done.status == 0, f"{done.stderr}")
+        service.tell("x")
+        got = service.metrics()
+        expect(got["tidemark_recording_paused"] == 1 and got["tidemark_heap_live_blocks"] == 1001,
+               f"while recording is off: {got}")
 
 
 @test
