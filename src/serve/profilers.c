@@ -429,8 +429,6 @@ static void answer_metrics(const struct subject *subject, struct tide_reply *rep
       {"tidemark_sample_interval_bytes", "gauge",
        "Bytes between two sampled allocations in the mean; 0: every one is recorded.",
        (double)image->sampled_every_bytes},
-      {"tidemark_recording_paused", "gauge",
-       "1 while recording is off: new blocks are not recorded; else 0.", image->is_paused},
       {"tidemark_recorder_lost_events_total", "counter",
        "Events that could not be counted, or not at their stack.",
        (double)(loss->n_lost_busy + loss->n_lost_full)},

@@ -311,7 +311,7 @@ def serve_metrics(ground):
                   "heap_allocated_bytes_total": 150000, "heap_allocations_total": 1500,
                   "heap_freed_bytes_total": 50000, "heap_frees_total": 500, "processes": 1,
                   "recorder_lost_events_total": 0, "sample_interval_bytes": 0,
-                  "recording_paused": 0}
+                  "recording": 1}
         got = service.metrics()
         expect({name: got[f"tidemark_{name}"] for name in wanted} == wanted, f"{got}")
         expect(100000 <= got["tidemark_heap_peak_bytes"] <= 100100, f"{got}")
@@ -323,7 +323,7 @@ def serve_metrics(ground):
         expect(done.status == 0, f"{done.stderr}")
         service.tell("x")
         got = service.metrics()
-        expect(got["tidemark_recording_paused"] == 1 and got["tidemark_heap_live_blocks"] == 1001,
+        expect(got["tidemark_recording"] == 0 and got["tidemark_heap_live_blocks"] == 1001,
                f"while recording is off: {got}")
 
 
