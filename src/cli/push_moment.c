@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCH_BYTES = 6 << 20, SAME_START_NS = 1000000000 };
+enum { BATCH_BYTES = 6 << 20, SAME_START_NS = 1000000000, APART_NS = 1000000 };
 
 // A process is known again by its pid and about its start, which is estimated anew at every look:
 // another image of it is another one.
@@ -310,7 +310,7 @@ static void note_told(struct tide_push_told *told, const struct push_subject *su
 }
 
 // The moment of a process that runs is now, that of others their end; none is before the one that
-// was told last.
+// was told last, nor in the same millisecond: Parca tells no smaller times apart.
 static void set_times(struct push_subject *subject, const struct tide_capture *capture,
                       uint64_t now_ns)
 {
@@ -319,8 +319,8 @@ static void set_times(struct push_subject *subject, const struct tide_capture *c
   uint64_t from_ns = subject->told->time_ns ? subject->told->time_ns
                                             : capture->start_realtime_ns + image->start_ns;
   subject->time_ns = runs(image) || ended_ns > now_ns ? now_ns : ended_ns;
-  if (subject->time_ns <= subject->told->time_ns)
-    subject->time_ns = subject->told->time_ns + 1;
+  if (subject->time_ns < subject->told->time_ns + APART_NS)
+    subject->time_ns = subject->told->time_ns + APART_NS;
   // Never 0, or it would not be a difference.
   subject->since_ns = subject->time_ns > from_ns ? subject->time_ns - from_ns : 1;
 }
