@@ -23,8 +23,8 @@ __attribute__((weak)) int tidemark_v1_pprof_write(int fd);
 // Calls no malloc, takes no lock and stops nobody: threads that allocate meanwhile are seen at one
 // moment or another. Safe in a signal handler. fd must block.
 //
-// 0, or -1 with errno: ENOSYS where there is no recorder, ENODATA where it does not record, EPERM
-// where the program has forbidden itself system calls, ENOMEM, or what write() said.
+// 0, or -1 with errno: ENOSYS where there is no recorder, ENODATA where it does not record, or not
+// now, EPERM where the program has forbidden itself system calls, ENOMEM, or what write() said.
 static inline int tidemark_pprof_write(int fd)
 {
   if (tidemark_v1_pprof_write)

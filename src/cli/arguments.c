@@ -286,18 +286,24 @@ static void add_word(char **paths, char between, const char *path)
   *paths = longer;
 }
 
+enum tide_err tide_sampling_check(const char *name, const char *value, uint64_t bytes,
+                                  struct tide_diag *diag)
+{
+  const struct tide_style style = {.units = TIDE_UNITS_IEC};
+  char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
+  const uint64_t from = 1u << TIDE_SAMPLE_MIN_BITS, to = 1u << TIDE_SAMPLE_MAX_BITS;
+  if (bytes >= from && bytes <= to)
+    return TIDE_ERR_OK;
+  return tide_fail(diag, TIDE_ERR_USAGE, "%s takes %s to %s, not \"%s\"", name,
+                   tide_units_bytes(least, tide_exact((int64_t)from), style),
+                   tide_units_bytes(most, tide_exact((int64_t)to), style), value);
+}
+
 static enum tide_err set_every(const struct parser *p, const struct tide_option_row *row,
                                const char *value, uint64_t *ret_bytes)
 {
-  char least[TIDE_UNITS_MAX], most[TIDE_UNITS_MAX];
-  const uint64_t from = 1u << TIDE_SAMPLE_MIN_BITS, to = 1u << TIDE_SAMPLE_MAX_BITS;
   enum tide_err err = set_size(p, row, value, ret_bytes);
-  if (err || (*ret_bytes >= from && *ret_bytes <= to))
-    return err;
-  const struct tide_style style = {.units = TIDE_UNITS_IEC};
-  return tide_fail(p->diag, TIDE_ERR_USAGE, "--%s takes %s to %s, not \"%s\"", row->name,
-                   tide_units_bytes(least, tide_exact((int64_t)from), style),
-                   tide_units_bytes(most, tide_exact((int64_t)to), style), value);
+  return err ? err : tide_sampling_check("--sample", value, *ret_bytes, p->diag);
 }
 
 static enum tide_err set_option(const struct parser *p, const struct tide_option_row *row,

@@ -150,6 +150,6 @@ const char *tide_verb_name(enum tide_verb verb);
 void tide_help_overview(struct tide_sink *sink);
 void tide_help_verb(struct tide_sink *sink, enum tide_verb verb);
 
-// How often is sampled, as the recorder has it: one for 2^n bytes, of which it is told if it is not
-// what was asked for; 0: every event is recorded.
-uint32_t tide_sampling_asked(const struct tide_arguments *arguments);
+// How often is sampled: can it be had? name: of what was given that value.
+enum tide_err tide_sampling_check(const char *name, const char *value, uint64_t bytes,
+                                  struct tide_diag *diag);

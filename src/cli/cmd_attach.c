@@ -13,6 +13,7 @@
 #include "cli/live_top.h"
 #include "cli/opening.h"
 #include "cli/pushing.h"
+#include "cli/sampling.h"
 #include "cli/showing.h"
 #include "cli/terminal.h"
 #include "supervise/attach.h"
@@ -216,7 +217,7 @@ int tide_cmd_attach(const struct tide_arguments *arguments)
       .redact_args = arguments->redact_args,
       .starts_paused = arguments->start_paused,
       .depth = (uint32_t)arguments->depth,
-      .sample_bits = tide_sampling_asked(arguments),
+      .sample_bits = tide_sampling_bits(arguments->sample),
       .attached = begin_looking,
       .complete = complete,
   };

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/opening.h"
+#include "cli/sampling.h"
 #include "cli/terminal.h"
 #include "observe/clock.h"
 #include "observe/living_stores.h"
@@ -30,21 +31,28 @@ struct order {
   bool force, quiet;
 };
 
-static const char usage[] = "tidemark ctl PID on|off|mark NAME|dump FILE";
+static const char usage[] = "tidemark ctl PID on|off|sample=SIZE|mark NAME|dump FILE";
 
 // What is asked for and cannot be had while it goes on, with what can.
 static enum tide_err refuse_word(const char *word, struct tide_diag *diag)
 {
-  if (!strncmp(word, "sample", 6))
-    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
-                     "how often is sampled cannot be changed while a recording goes on: start it "
-                     "anew with --sample=SIZE ('tidemark attach' does so without a restart)");
   if (!strcmp(word, "reset"))
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                      "a recording cannot begin anew while it goes on: 'tidemark ctl PID mark NAME' "
                      "names this moment, and 'tidemark report --range NAME..' tells what came "
                      "after it");
   return TIDE_ERR_OK;
+}
+
+static enum tide_err parse_interval(const char *text, uint32_t *ret_bits, struct tide_diag *diag)
+{
+  uint64_t bytes;
+  enum tide_err err = tide_size_parse(text, &bytes, diag);
+  if (!err)
+    err = tide_sampling_check("sample", text, bytes, diag);
+  if (!err)
+    *ret_bits = tide_sampling_bits(bytes);
+  return err;
 }
 
 static enum tide_err parse_order(const struct tide_arguments *arguments, struct order *ret_order,
@@ -54,11 +62,9 @@ static enum tide_err parse_order(const struct tide_arguments *arguments, struct 
     const char *word;
     enum tide_desk_verb verb;
     bool has_operand;
-  } verbs[] = {{"state", TIDE_DESK_STATE, false},
-               {"on", TIDE_DESK_ON, false},
-               {"off", TIDE_DESK_OFF, false},
-               {"mark", TIDE_DESK_MARK, true},
-               {"dump", TIDE_DESK_DUMP, true}};
+  } verbs[] = {{"state", TIDE_DESK_STATE, false}, {"on", TIDE_DESK_ON, false},
+               {"off", TIDE_DESK_OFF, false},     {"sample", TIDE_DESK_SAMPLE, true},
+               {"mark", TIDE_DESK_MARK, true},    {"dump", TIDE_DESK_DUMP, true}};
   struct order order = {.ask = {.magic = TIDE_DESK_MAGIC, .version = TIDE_DESK_VERSION},
                         .force = arguments->force,
                         .quiet = arguments->quiet};
@@ -73,22 +79,28 @@ static enum tide_err parse_order(const struct tide_arguments *arguments, struct 
   enum tide_err refused = refuse_word(word, diag);
   if (refused)
     return refused;
+  static const char interval[] = "sample="; // of which the rest is the operand
+  const char *joined =
+      strncmp(word, interval, sizeof interval - 1) ? NULL : word + sizeof interval - 1;
   size_t i = 0;
-  while (i < sizeof verbs / sizeof *verbs && strcmp(verbs[i].word, word))
+  while (i < sizeof verbs / sizeof *verbs && strcmp(verbs[i].word, joined ? "sample" : word))
     i++;
   if (i == sizeof verbs / sizeof *verbs)
     return tide_fail(diag, TIDE_ERR_USAGE, "'%s' is nothing that a recording does: %s", word,
                      usage);
   order.ask.verb = verbs[i].verb;
-  size_t n_words = verbs[i].has_operand ? 3 : 2;
+  size_t n_words = verbs[i].has_operand && !joined ? 3 : 2;
   if (arguments->n_rest > n_words || (verbs[i].has_operand && arguments->n_rest < n_words))
     return tide_fail(diag, TIDE_ERR_USAGE, "%s takes %s: %s", word,
                      verbs[i].has_operand ? "one word more" : "nothing more", usage);
-  const char *operand = verbs[i].has_operand ? arguments->rest[2] : "";
+  const char *operand = joined ? joined : verbs[i].has_operand ? arguments->rest[2] : "";
   if (order.ask.verb == TIDE_DESK_DUMP)
     order.path = operand;
-  enum tide_err err =
-      order.ask.verb == TIDE_DESK_MARK ? tide_mark_check(operand, diag) : TIDE_ERR_OK;
+  enum tide_err err = TIDE_ERR_OK;
+  if (order.ask.verb == TIDE_DESK_SAMPLE)
+    err = parse_interval(operand, &order.ask.sample_bits, diag);
+  if (order.ask.verb == TIDE_DESK_MARK)
+    err = tide_mark_check(operand, diag);
   if (!err && order.ask.verb == TIDE_DESK_MARK)
     strncpy(order.ask.name, operand, sizeof order.ask.name - 1);
   *ret_order = order;
@@ -150,6 +162,18 @@ static void say_state(const struct tide_desk_answer *answer)
   printf("\n");
 }
 
+static void say_sampled(const struct order *order, const struct tide_desk_answer *answer)
+{
+  char every[TIDE_UNITS_MAX];
+  const struct tide_style style = {.units = TIDE_UNITS_IEC};
+  const char *size =
+      tide_units_bytes(every, tide_exact((int64_t)1 << order->ask.sample_bits), style);
+  if (answer->n_changed)
+    tide_say("one sample for %s, from each thread's next sample on", size);
+  else
+    tide_say("it was one sample for %s already", size);
+}
+
 static void say_done(const struct order *order, const struct tide_desk_answer *answer)
 {
   if (order->ask.verb == TIDE_DESK_STATE) {
@@ -161,6 +185,8 @@ static void say_done(const struct order *order, const struct tide_desk_answer *a
   bool is_off = order->ask.verb == TIDE_DESK_OFF;
   if (order->ask.verb == TIDE_DESK_MARK)
     tide_say("marked '%s'", order->ask.name);
+  else if (order->ask.verb == TIDE_DESK_SAMPLE)
+    say_sampled(order, answer);
   else if (order->ask.verb != TIDE_DESK_DUMP && !answer->n_changed && answer->n_processes)
     tide_say("recording was %s already", is_off ? "off" : "on");
   else if (order->ask.verb != TIDE_DESK_DUMP)
@@ -222,12 +248,17 @@ static enum tide_err tell_store(const struct order *order, struct tide_diag *dia
   uint64_t now_ns = tide_monotonic_ns();
   struct tide_desk_answer answer = {.n_processes = 1, .is_paused = view.header.paused};
   if (view.header.sample_bits)
-    answer.sample_bytes = UINT64_C(1) << view.header.sample_bits % 64;
+    answer.sample_bytes = UINT64_C(1) << tide_switch_sample_bits(&view.header) % 64;
   switch ((enum tide_desk_verb)order->ask.verb) {
   case TIDE_DESK_STATE: break;
   case TIDE_DESK_OFF:
   case TIDE_DESK_ON:
     answer.n_changed = tide_switch_pause(&view, order->ask.verb == TIDE_DESK_OFF, now_ns);
+    break;
+  case TIDE_DESK_SAMPLE:
+    if (!view.header.sample_bits)
+      err = tide_fail(diag, TIDE_ERR_UNSUPPORTED, TIDE_DESK_NOT_SAMPLED);
+    answer.n_changed = tide_switch_sample(&view, order->ask.sample_bits, now_ns);
     break;
   case TIDE_DESK_MARK:
     if (!tide_switch_mark(&view, order->ask.name, now_ns))

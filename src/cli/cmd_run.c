@@ -14,6 +14,7 @@
 #include "cli/live_top.h"
 #include "cli/opening.h"
 #include "cli/pushing.h"
+#include "cli/sampling.h"
 #include "cli/showing.h"
 #include "cli/terminal.h"
 #include "words/completeness_text.h"
@@ -187,7 +188,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
       .no_follow = arguments->no_follow,
       .wait = arguments->wait,
       .depth = (uint32_t)arguments->depth,
-      .sample_bits = tide_sampling_asked(arguments),
+      .sample_bits = tide_sampling_bits(arguments->sample),
       .say = say_to_user,
       .say_context = &said,
       .waiting = arguments->quiet ? NULL : say_waiting,

@@ -50,7 +50,8 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "terminal goes to a file beside the capture. FILE as for report.\n",
          TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_CTL] =
-        {"ctl", "PID [on|off|mark NAME|dump FILE]", "tell a recording what to do while it goes on",
+        {"ctl", "PID [on|off|sample=SIZE|mark NAME|dump FILE]",
+         "tell a recording what to do while it goes on",
          "PID is a process that is recorded, by run, attach or a preloaded library; it\n"
          "concerns its whole recording. off: new blocks are not recorded until on; those\n"
          "that are known stay so, and their ends are counted. mark: the moment gets a\n"

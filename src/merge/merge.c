@@ -126,6 +126,7 @@ static void add_numbers(struct tide_image *image, const struct tide_image *input
   image->n_pauses += input->n_pauses;
   image->paused_ns += input->paused_ns;
   image->is_paused |= input->is_paused;
+  image->is_resampled |= input->is_resampled;
   if (!image->off_reason)
     image->off_reason = input->off_reason;
 }

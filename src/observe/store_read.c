@@ -558,7 +558,10 @@ static void read_facts(struct tide_reading *r)
 #define TIDE_NUMBER_WHERE(flag, ...) image->flag = h->sample_bits;
 #include "model/numbers.def"
   if (h->sample_bits) {
-    image->sampled_every_bytes = 1ull << (h->sample_bits % 64);
+    const struct tide_store_switches *s = &h->switches;
+    uint32_t bits = s->sample_most_bits > h->sample_bits ? s->sample_most_bits : h->sample_bits;
+    image->sampled_every_bytes = 1ull << (bits % 64);
+    image->is_resampled = s->sample_most_bits != 0;
     image->has_samples = image->has_spreads = image->sampled_every_bytes > TIDE_SAMPLED_SOMEHOW;
     image->has_touches = false;
     image->lacks |= TIDE_LACK_TEMP | TIDE_LACK_RESIZES | TIDE_LACK_THREADS;

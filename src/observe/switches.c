@@ -6,9 +6,12 @@
 #define _GNU_SOURCE
 #include "observe/switches.h"
 
+#include "base/units.h"
 #include "base/utf8.h"
+#include "store/weight.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,6 +65,38 @@ void tide_switch_begin_paused(int fd, uint64_t now_ns)
   const uint32_t paused = 1;
   put_at(fd, &s, sizeof s, AT(switches));
   put_at(fd, &paused, sizeof paused, AT(paused));
+}
+
+uint32_t tide_switch_sample_bits(const struct tide_store_header *h)
+{
+  uint32_t bits = h->switches.sample_bits;
+  return h->sample_bits && bits >= TIDE_SAMPLE_MIN_BITS && bits <= TIDE_SAMPLE_MAX_BITS
+             ? bits
+             : h->sample_bits;
+}
+
+void tide_switch_begin_sampled(int fd, uint32_t bits)
+{
+  put_at(fd, &bits, sizeof bits, AT(switches.sample_bits));
+}
+
+bool tide_switch_sample(struct tide_store_view *view, uint32_t bits, uint64_t now_ns)
+{
+  struct tide_store_header h = view->header;
+  uint32_t paused;
+  if (!h.sample_bits || !read_now(view, &h.switches, &paused) ||
+      tide_switch_sample_bits(&h) == bits)
+    return false;
+  char size[TIDE_UNITS_MAX], name[TIDE_MOMENT_NAME_BYTES];
+  snprintf(name, sizeof name, "a sample for %s",
+           tide_units_bytes(size, tide_exact((int64_t)1 << bits), TIDE_STYLE_PLAIN));
+  tide_switch_mark(view, name, now_ns);
+  uint32_t most = h.switches.sample_most_bits;
+  most = most > h.sample_bits ? most : h.sample_bits;
+  most = most > bits ? most : bits;
+  put_at(view->fd, &most, sizeof most, AT(switches.sample_most_bits));
+  put_at(view->fd, &bits, sizeof bits, AT(switches.sample_bits));
+  return true;
 }
 
 bool tide_switch_mark(struct tide_store_view *view, const char *name, uint64_t now_ns)

@@ -19,6 +19,13 @@ bool tide_switch_pause(struct tide_store_view *view, bool is_off, uint64_t now_n
 // The same of a store that nobody has looked at yet, for one who is about to begin.
 void tide_switch_begin_paused(int fd, uint64_t now_ns);
 
+// How often is sampled from each thread's next sample on: one for 2^bits bytes. False: it was so
+// before, or all events are recorded there. The first is of a store that nobody has looked at yet.
+void tide_switch_begin_sampled(int fd, uint32_t bits);
+bool tide_switch_sample(struct tide_store_view *view, uint32_t bits, uint64_t now_ns);
+// How often is sampled now, of 2^n bytes; 0: all events are recorded.
+uint32_t tide_switch_sample_bits(const struct tide_store_header *h);
+
 // A mark. False: there are TIDE_MOMENTS already, or nobody has begun to write to the store. Of a
 // name too long the beginning is kept.
 bool tide_switch_mark(struct tide_store_view *view, const char *name, uint64_t now_ns);

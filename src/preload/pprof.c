@@ -355,6 +355,8 @@ static long write_profile(int fd)
 {
   if (!tide_boot(&tide_self)) // which a fork child does here, if it has not yet
     return -ENODATA;
+  if (tide_boot_is_paused()) // what is allocated meanwhile would be missing
+    return -ENODATA;
   if (tide_sys_confined)
     return -EPERM;
   uint32_t n_nodes = tide_load_acquire(&tide_store.header->n_nodes);

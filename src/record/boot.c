@@ -93,6 +93,7 @@ static void write_identity(struct tide_seat *seat, bool forked)
     h->switches.n_pauses = 1;
     h->paused = 1;
   }
+  tide_sample_begin();
   h->sample_bits = tide_samples.bits;
   h->live_map = tide_samples.bits ? 0 : (uint64_t)&tide_live_map; // it is empty then
   h->page_table = tide_pages_table();

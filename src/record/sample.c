@@ -18,9 +18,28 @@ void tide_sample_after_fork(bool wiped)
   tide_samples_after_fork(wiped);
 }
 
-static int64_t draw_next(void)
+// How often from now on: as somebody outside wants it, if that can be had.
+static uint32_t bits_now(void)
 {
-  return tide_weight_draw(tide_samples.bits, tide_samples_random());
+  uint32_t wanted = tide_load_relaxed(&tide_store.header->switches.sample_bits);
+  return wanted >= TIDE_SAMPLE_MIN_BITS && wanted <= TIDE_SAMPLE_MAX_BITS ? wanted
+                                                                          : tide_samples.bits;
+}
+
+void tide_sample_begin(void)
+{
+  if (tide_samples.bits)
+    tide_samples.bits = bits_now();
+}
+
+// A block is met with a probability that goes by how far the thread has drawn to it, so a sample's
+// weight does, too, whatever is wanted by then.
+static void draw_next(struct tide_seat *seat)
+{
+  seat->drawn_bits = bits_now();
+  if (seat->drawn_bits != tide_load_relaxed(&tide_samples.bits))
+    tide_store_relaxed(&tide_samples.bits, seat->drawn_bits); // fork children begin with it
+  seat->until = tide_weight_draw(seat->drawn_bits, tide_samples_random());
 }
 
 // Under the lock. Code may have been unloaded since the last one.
@@ -65,7 +84,8 @@ static bool turn_enter(struct tide_seat *seat, struct tide_turn *ret)
   return ret->thread;
 }
 
-static void book_sample(struct tide_seat *seat, void *p, size_t size, struct tide_regs r)
+static void book_sample(struct tide_seat *seat, uint32_t bits, void *p, size_t size,
+                        struct tide_regs r)
 {
   struct tide_turn turn;
   if (!turn_enter(seat, &turn))
@@ -73,7 +93,7 @@ static void book_sample(struct tide_seat *seat, void *p, size_t size, struct tid
   struct tide_thread *t = turn.thread;
   tide_thread_know_stack(t);
   struct tide_cell *c = tide_capture(&t->unwind, r);
-  if (!c || !tide_samples_add(&t->writer, c, (uint64_t)p, size, turn.now))
+  if (!c || !tide_samples_add(&t->writer, c, bits, (uint64_t)p, size, turn.now))
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
   turn_leave(&turn);
 }
@@ -90,13 +110,14 @@ TIDE_COLD void *tide_sample_block(struct tide_seat *seat, void *p, size_t size, 
   }
   bool has_drawn = (int64_t)((uint64_t)seat->until + size + 1) > 0;
   if (!has_drawn) {
-    seat->until = draw_next();
+    draw_next(seat);
     if (tide_sample_passes(seat, size))
       return p;
   }
-  seat->until = draw_next();
+  uint32_t bits = seat->drawn_bits;
+  draw_next(seat);
   if (!tide_boot_is_paused())
-    book_sample(seat, p, size, r);
+    book_sample(seat, bits, p, size, r);
   return p;
 }
 

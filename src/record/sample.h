@@ -56,4 +56,6 @@ struct tide_turn {
 struct tide_thread *tide_enter_either(struct tide_seat *seat, struct tide_turn *ret_turn);
 void tide_leave_either(const struct tide_turn *turn);
 
+// A store begins: somebody may have told it how often.
+void tide_sample_begin(void);
 void tide_sample_after_fork(bool wiped);

@@ -25,6 +25,7 @@ struct tide_seat {
   struct tide_thread *thread; // NULL before the first event, after the end, and where only some are
                               // recorded
   enum tide_phase phase;
+  uint32_t drawn_bits;   // how often was sampled when `until` was drawn
   int64_t until;         // bytes to the next sample, if it is positive (sample.h)
   uint64_t live_at_fork; // what the heap held when this thread called fork(), until it has
 };

@@ -102,6 +102,8 @@ static void write_sampling(struct tide_json *json, const struct tide_image *imag
     tide_json_put_u64(json, "every_bytes", image->sampled_every_bytes);
   else
     tide_json_put_text(json, "every_bytes", NULL);
+  if (image->is_resampled)
+    tide_json_put_bool(json, "changed", true);
   tide_json_close_object(json);
 }
 

@@ -375,6 +375,9 @@ struct tide_store_switches {
   uint64_t paused_ns;       // how long it was before
   uint32_t n_pauses;        // the present one included
   uint32_t n_moments;
+  // How often is sampled from a thread's next draw on, in bits as header.sample_bits; 0: as then.
+  uint32_t sample_bits;
+  uint32_t sample_most_bits; // the largest of them so far; 0: it was never changed
 };
 
 struct tide_store_header {

@@ -206,12 +206,11 @@ static bool add_weighted(struct tide_writer *w, struct tide_cell *c, struct tide
   return true;
 }
 
-bool tide_samples_add(struct tide_writer *w, struct tide_cell *c, uint64_t addr, uint64_t size,
-                      uint64_t now)
+bool tide_samples_add(struct tide_writer *w, struct tide_cell *c, uint32_t bits, uint64_t addr,
+                      uint64_t size, uint64_t now)
 {
-  struct tide_weight weight = tide_weight_of(tide_samples.bits, size, tide_samples_random());
-  struct tide_sample sample = {addr, size, tide_samples.bits, (uint32_t)tide_cell_index(c),
-                               weight.n_blocks};
+  struct tide_weight weight = tide_weight_of(bits, size, tide_samples_random());
+  struct tide_sample sample = {addr, size, bits, (uint32_t)tide_cell_index(c), weight.n_blocks};
   return add_weighted(w, c, sample, &weight, now);
 }
 

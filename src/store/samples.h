@@ -65,9 +65,10 @@ TIDE_HOT bool tide_samples_may_hold(uint64_t addr)
   return tide_load_relaxed(&tide_samples.filter[tide_samples_place(addr, mask)]);
 }
 
-// Under the lock, by the one writer. A new sample; false: no memory for it, and nothing was booked.
-bool tide_samples_add(struct tide_writer *w, struct tide_cell *c, uint64_t addr, uint64_t size,
-                      uint64_t now);
+// Under the lock, by the one writer. A new sample, one of so many in bits when it was drawn; false:
+// no memory for it, and nothing was booked.
+bool tide_samples_add(struct tide_writer *w, struct tide_cell *c, uint32_t bits, uint64_t addr,
+                      uint64_t size, uint64_t now);
 // A sample that has ended goes on at another place and with another size, with the weight with
 // which it was drawn.
 bool tide_samples_go_on(struct tide_writer *w, const struct tide_sample *sample, uint64_t addr,

@@ -27,14 +27,21 @@ enum tide_desk_verb {
   TIDE_DESK_STATE,
   TIDE_DESK_OFF,
   TIDE_DESK_ON,
-  TIDE_DESK_MARK, // name
-  TIDE_DESK_DUMP, // the answer comes with a memfd, the bytes of a .tide file
+  TIDE_DESK_MARK,   // name
+  TIDE_DESK_SAMPLE, // sample_bits
+  TIDE_DESK_DUMP,   // the answer comes with a memfd, the bytes of a .tide file
 };
+
+// Why a recording of all events is not sampled from now on.
+#define TIDE_DESK_NOT_SAMPLED                                                                      \
+  "every event is recorded, so there is no interval to change: a recording by samples is to be "   \
+  "begun anew ('tidemark attach' does so without a restart)"
 
 struct tide_desk_ask {
   uint32_t magic, version;
   uint32_t pid; // a process of the recording, or the supervisor itself
   uint32_t verb;
+  uint32_t sample_bits; // one sample for 2^n bytes
   char name[TIDE_DESK_NAME_BYTES];
 };
 

@@ -6,6 +6,7 @@
 #include "supervise/watch_inside.h"
 
 #include "observe/switches.h"
+#include "store/weight.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -46,6 +47,31 @@ static uint32_t switch_all(struct tide_watch *watch, bool is_off)
     n += !w->broken && tide_switch_pause(&w->view, is_off, now_ns);
   }
   return n;
+}
+
+// Of all processes that are sampled, and of those that come.
+static enum tide_err sample_all(struct tide_watch *watch, uint32_t bits,
+                                struct tide_desk_answer *answer, struct tide_diag *diag)
+{
+  if (bits < TIDE_SAMPLE_MIN_BITS || bits > TIDE_SAMPLE_MAX_BITS)
+    return tide_fail(diag, TIDE_ERR_USAGE, "there is no such interval");
+  uint32_t n_sampled = 0;
+  tide_watch_take_arrivals(watch);
+  for (size_t i = 0; i < watch->n_living; i++) {
+    struct tide_watched *w = watch->living[i];
+    uint64_t now_ns = tide_monotonic_ns();
+    if (!tide_watched_is_ready(watch, w, now_ns) || w->broken || !w->view.header.sample_bits)
+      continue;
+    n_sampled++;
+    answer->n_changed += tide_switch_sample(&w->view, bits, now_ns);
+  }
+  if (!n_sampled)
+    return tide_fail(diag, TIDE_ERR_UNSUPPORTED, TIDE_DESK_NOT_SAMPLED);
+  pthread_mutex_lock(&watch->lock);
+  watch->resampled = bits;
+  pthread_mutex_unlock(&watch->lock);
+  tide_watch_take_snapshots(watch);
+  return TIDE_ERR_OK;
 }
 
 // With a snapshot, so that it can be asked for.
@@ -104,7 +130,8 @@ static uint64_t sample_bytes(const struct tide_watch *watch)
 {
   for (size_t i = 0; i < watch->n_living; i++)
     if (watch->living[i]->view.header.sample_bits)
-      return UINT64_C(1) << watch->living[i]->view.header.sample_bits % 64;
+      return UINT64_C(1) << (watch->resampled ? watch->resampled
+                                              : watch->living[i]->view.header.sample_bits % 64);
   return 0;
 }
 
@@ -127,6 +154,7 @@ int tide_watch_answer(void *context, const struct tide_desk_ask *ask, bool is_al
   case TIDE_DESK_STATE: break;
   case TIDE_DESK_OFF:
   case TIDE_DESK_ON: answer->n_changed = switch_all(watch, ask->verb == TIDE_DESK_OFF); break;
+  case TIDE_DESK_SAMPLE: err = sample_all(watch, ask->sample_bits, answer, &diag); break;
   case TIDE_DESK_MARK: err = mark_moment(watch, ask, answer, &diag); break;
   case TIDE_DESK_DUMP: err = dump_draft_now(watch, &fd, &diag); break;
   default: err = tide_fail(&diag, TIDE_ERR_UNSUPPORTED, "this recording cannot do that"); break;

@@ -55,6 +55,7 @@ struct tide_watch {
   size_t max_open; // never changes
   bool stop, visited, root_ended;
   bool is_paused;      // recording is off; only we change it
+  uint32_t resampled;  // how often is sampled since somebody said so, in bits; 0: as options say
   bool will_come_back; // our thread takes arrivals within a round, unasked
   struct tide_watch_end root_end;
   int store_errno; // of the last that could not be given a store; 0: none

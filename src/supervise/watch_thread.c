@@ -147,6 +147,8 @@ bool tide_watch_receive(void *context, const struct tide_door_visit *visit)
   } else if (room) {
     if (watch->is_paused && !watch->options.is_attached)
       tide_switch_begin_paused(visit->store_fd, visit->time_ns);
+    if (watch->resampled)
+      tide_switch_begin_sampled(visit->store_fd, watch->resampled);
     put_arrival(watch, visit, NULL);
     watch->n_open++;
     watch->visited = true;

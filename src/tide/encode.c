@@ -99,8 +99,10 @@ void tide_encode_image(struct tide_buf *out, const struct tide_image *image)
   tide_buf_varint(out, image->sampled_every_bytes);
   tide_buf_string(out, image->refused);
   if (image->has_spreads || image->n_pauses)
-    tide_buf_varint(out, (image->has_spreads ? TIDE_IMAGE_SPREADS : 0) |
-                             (image->n_pauses ? TIDE_IMAGE_PAUSES : 0));
+    tide_buf_varint(out,
+                    (image->has_spreads ? TIDE_IMAGE_SPREADS : 0) |
+                        (image->n_pauses ? TIDE_IMAGE_PAUSES : 0) |
+                        (image->has_spreads && image->is_resampled ? TIDE_IMAGE_RESAMPLED : 0));
   if (image->n_pauses) {
     tide_buf_varint(out, image->n_pauses);
     tide_buf_varint(out, image->paused_ns);

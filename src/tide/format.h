@@ -51,7 +51,11 @@ enum tide_part_type {
 #undef X
 };
 
-enum { TIDE_IMAGE_SPREADS = 1, TIDE_IMAGE_PAUSES = 2 }; // of IMAGE: what there is more
+enum { // of IMAGE: what there is more
+  TIDE_IMAGE_SPREADS = 1,
+  TIDE_IMAGE_PAUSES = 2,
+  TIDE_IMAGE_RESAMPLED = 4,
+};
 
 struct tide_part {
   uint16_t type, flags;

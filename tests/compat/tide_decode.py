@@ -204,6 +204,7 @@ def decode_image(p, own_index):
     image["has_samples"] = image["sampled_every_bytes"] > 1
     more = p.varint() if p.at < len(p.data) else 0
     image["has_spreads"] = image["has_samples"] and more & 1 != 0
+    image["is_resampled"] = int(image["has_spreads"] and more & 4 != 0)
     image["n_pauses"] = p.varint(32) if more & 2 else 0
     image["paused_ns"] = p.varint() if more & 2 else 0
     image["is_paused"] = int(p.varint() != 0) if more & 2 else 0

@@ -266,6 +266,55 @@ def ctl_loses_no_live_sample(ground):
         puppet.end()
 
 
+@test
+def ctl_another_interval(ground):
+    """What is live keeps its weight, and a sample has that of the draw it was met by: one that is
+    met after a change by a draw from before stands for as few as before."""
+    for how in WAYS:
+        puppet = Puppet(ground, how, "sample=1K,seed=5" if how == "bare" else "--sample=1KiB")
+        puppet.do("abt")
+        before = sampled_live(ground, puppet)
+        expect("1.0 MiB" in puppet.ctl("sample=1MiB"), f"{how}: it is not said")
+        expect("already" in puppet.ctl("sample", "1MiB"), f"{how}: twice")
+        expect("1.0 MiB" in puppet.ctl(), f"{how}: its state")
+        after = sampled_live(ground, puppet)
+        expect(before == after, f"{how}: {before} {after}")
+        puppet.do("B")
+        expect(not sampled_live(ground, puppet).get("at_second"), f"{how}: a sample has leaked")
+        report = ground.report(puppet.end())
+        sampled = report["exactness"]["sampled"]
+        expect(sampled == {"every_bytes": 1 << 20, "changed": True}, f"{how}: {sampled}")
+        marks = [mark["name"] for mark in report["image"]["marks"]]
+        expect(marks == ["a sample for 1.0 MiB"], f"{how}: {marks}")
+        text = ground.run(ground.tidemark, "report", "x.tide").stdout if how != "bare" else ""
+        expect(how == "bare" or "changed meanwhile" in " ".join(text.split()), text)
+    n_met, n_seeds = 0, 12
+    for seed in range(1, n_seeds + 1):
+        puppet = Puppet(ground, "bare", f"sample=1K,seed={seed}")
+        puppet.do("a")
+        puppet.ctl("-q", "sample=1MiB")
+        puppet.do("b")
+        blocks = numbers(ground.report(puppet.end())).get("at_second", [0])[0]
+        expect(blocks, f"seed {seed}: the draw from before met nothing")
+        n_met += blocks < 10  # and of 100,000 bytes seldom one more
+    expect(n_met > n_seeds / 2, f"{n_met} of {n_seeds}")
+
+
+@test
+def ctl_another_interval_of_children(ground):
+    puppet = Puppet(ground, "run", "--sample=1KiB")
+    puppet.do("a")
+    puppet.ctl("sample=16KiB")
+    puppet.do("F")
+    puppet.write(".")
+    puppet.do("x")
+    puppet.do("a")
+    path = puppet.end()
+    told = [ground.report(path, "-p", f"#{i}")["exactness"]["sampled"] for i in range(3)]
+    expect(told == [{"every_bytes": 16384, "changed": True}] + 2 * [{"every_bytes": 16384}],
+           f"{told}")
+
+
 def sampled_live(ground, puppet):
     puppet.ctl("dump", "-f", "d.tide")
     return {name: row[3] for name, row in numbers(ground.report("d.tide")).items()}
@@ -331,7 +380,10 @@ def ctl_refusals(ground):
             ([], 2, "which process"), (["x", "on"], 2, "no process id"),
             ([puppet.pid, "of"], 2, "'of' is nothing"),
             ([puppet.pid, "on", "x"], 2, "nothing more"),
-            ([puppet.pid, "sample=1MiB"], 1, "--sample=SIZE"),
+            ([puppet.pid, "sample=1MiB"], 1, "every event is recorded"),
+            ([puppet.pid, "sample"], 2, "one word more"),
+            ([puppet.pid, "sample=1"], 2, "1.0 KiB to 64.0 MiB"),
+            ([puppet.pid, "sample=much"], 2, "much"),
             ([puppet.pid, "reset"], 1, "--range NAME.."),
             ([puppet.pid, "mark"], 2, "one word more"),
             ([puppet.pid, "mark", "x" * 56], 2, "1 to 55 bytes"),

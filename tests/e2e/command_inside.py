@@ -53,7 +53,8 @@ int main(void)
   return 0;
 }
 """
-NO_RECORDER, WRITTEN = "-1 38\n" * 6, "0 0\n0 0\n-1 9\n-1 28\n0 0\n0 0\n"
+NO_RECORDER, NO_DATA = "-1 38\n" * 6, "-1 61\n" * 6
+WRITTEN = "0 0\n0 0\n-1 9\n-1 28\n0 0\n0 0\n"
 
 
 def asks(ground):
@@ -100,11 +101,13 @@ def inside_a_profile_of_now(ground):
 
 @test
 def inside_without_a_recorder(ground):
-    """A program that asks runs as well without, and in C++."""
+    """A program that asks runs as well without, and in C++, and while recording is off."""
     prog = asks(ground)
     done = ground.run(prog)
     expect(done.status == 0 and done.stdout == NO_RECORDER, f"{done.status}: {done.stdout}")
     expect(not (ground.scratch / "now.pb").stat().st_size, "something was written")
+    done = ground.run(ground.tidemark, "run", "-q", "--start-paused", "-o", "x.tide", prog)
+    expect(done.stdout == NO_DATA, f"{done.stdout} {done.stderr}")
     if not shutil.which("g++"):
         raise record.Skip("no g++ here")
     (ground.scratch / "x.cc").write_text(
