@@ -51,6 +51,7 @@ static const char *kind;
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
 static socklen_t address_bytes;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_wanted; // the lock, by whom the flipper would never let in: a mutex is not fair
 static struct store {
   char *base;
   uint64_t bytes;
@@ -137,7 +138,9 @@ static void keep(int memory, uint64_t bytes)
 {
   char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory, 0);
   must(base != MAP_FAILED, "mmap");
+  __atomic_store_n(&is_wanted, true, __ATOMIC_RELAXED);
   pthread_mutex_lock(&lock);
+  __atomic_store_n(&is_wanted, false, __ATOMIC_RELAXED);
   struct store *s = &stores[n_stores++ % MAX_STORES];
   if (s->base && s != &stores[0])
     munmap(s->base, s->bytes);
@@ -237,7 +240,9 @@ static void anywhere(const struct store *s)
                                      sizeof(struct tide_ends),
                                      sizeof(struct tide_touches),
                                      8,
+                                     sizeof(struct tide_store_moment),
                                      sizeof(struct tide_range)};
+  _Static_assert(sizeof element / sizeof *element == N_AREAS, "one of each");
   unsigned i = (unsigned)(next_random() % N_AREAS);
   uint64_t n = area(s, i)->capacity < MOST_ELEMENTS ? area(s, i)->capacity : MOST_ELEMENTS;
   uint64_t from = area(s, i)->offset;
@@ -276,6 +281,8 @@ static void *flip(void *unused)
 {
   for (;;)
     for (unsigned i = 0; i < MAX_STORES; i++) {
+      while (__atomic_load_n(&is_wanted, __ATOMIC_RELAXED))
+        usleep(100);
       pthread_mutex_lock(&lock);
       if (stores[i].base)
         flip_round(&stores[i]);
