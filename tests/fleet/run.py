@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles in the hands of the servers that fleets have: pushed, scraped, and asked for again.
 
-  tests/fleet/run.py [--tidemark PATH] [--filter REGEX]
+  tests/fleet/run.py [--tidemark PATH] [--filter REGEX] [--only NAME]…
 
 Parca, Pyroscope, Prometheus and promtool are those of tools/fleet.py, started on free ports of the
 loopback. One that is not there means a skip that says which command makes it, in CI, too: building
@@ -593,14 +593,14 @@ CASES = (unit_of_systemd, sidecar_of_kubernetes, otlp_decoded, fetched, fetched_
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--filter", default="", help="only cases whose name matches")
+    record.take_choice(parser)
     parser.add_argument("--tidemark", type=pathlib.Path, default=ROOT / "build/tidemark")
     options = parser.parse_args()
     options.tidemark = options.tidemark.resolve()
     options.library = None
     tally = record.Tally()
     for case in CASES:
-        if not re.search(options.filter, case.__name__):
+        if not record.is_chosen(options, case.__name__):
             continue
         with tempfile.TemporaryDirectory(prefix="tidemark-fleet-") as scratch:
             tally.run(case.__name__, lambda c=case, s=scratch: c(grounds.Ground(options, s)))
