@@ -21,7 +21,8 @@ __attribute__((weak)) int tidemark_v1_pprof_write(int fd);
 // program's files are. Columns: alloc_objects, alloc_space, inuse_objects, inuse_space.
 //
 // Calls no malloc, takes no lock and stops nobody: threads that allocate meanwhile are seen at one
-// moment or another. Safe in a signal handler. fd must block.
+// moment or another. Safe in a signal handler, but for that of a fork child that has not allocated
+// yet. fd must block.
 //
 // 0, or -1 with errno: ENOSYS where there is no recorder, ENODATA where it does not record, or not
 // now, EPERM where the program has forbidden itself system calls, ENOMEM, or what write() said.

@@ -340,7 +340,7 @@ static void put_profile(struct writer *w)
   put_type(w, P_SAMPLE_TYPE, INUSE_OBJECTS, COUNT);
   put_type(w, P_SAMPLE_TYPE, INUSE_SPACE, BYTES);
   put_type(w, P_PERIOD_TYPE, SPACE, BYTES);
-  put_number(w, P_PERIOD, 1ull << tide_store.header->sample_bits % 64);
+  put_number(w, P_PERIOD, 1ull << tide_load_relaxed(&tide_samples.bits));
   put_number(w, P_DEFAULT_TYPE, INUSE_SPACE);
   struct timespec now = {0};
   TIDE_SYS(SYS_clock_gettime, CLOCK_REALTIME, &now);

@@ -427,7 +427,8 @@ static void answer_metrics(const struct subject *subject, struct tide_reply *rep
       {"tidemark_processes", "gauge", "Processes that are recorded now.",
        (double)n_running(subject->exhibit->capture)},
       {"tidemark_sample_interval_bytes", "gauge",
-       "Bytes between two sampled allocations in the mean; 0: every one is recorded.",
+       "Bytes between two sampled allocations in the mean, the most so far; 0: every one is "
+       "recorded.",
        (double)image->sampled_every_bytes},
       {"tidemark_recorder_lost_events_total", "counter",
        "Events that could not be counted, or not at their stack.",
