@@ -12,6 +12,7 @@ means a skip, or with CI=true a failure. Ends with the counts.
 import argparse
 import base64
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -204,16 +205,26 @@ def pprof_format(ground):
     expect("inlined_twice" in found["names"] and found["period"] == 1, "names or period")
 
 
-def loaded_patiently(command, path, home):
-    """Its server has half a second to come up, which is not enough on a busy machine."""
-    for left in range(9, -1, -1):
+@contextlib.contextmanager
+def profiler_session(command, path, home):
+    """The profiler's server on a file, started by hand: `load` gives it half a second to come up,
+    which no busy machine keeps."""
+    with subprocess.Popen([*map(str, command), "--daemon", str(path), "--session", "ours"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          env=dict(os.environ, **home)) as server:
         try:
-            return run(*command, "load", path, **home)
-        except record.Failure:
-            if not left:
-                raise
-            run(*command, "stop", "--all", **home)
-            time.sleep(10 - left)
+            end = time.monotonic() + 120
+            while True:
+                try:
+                    run(*command, "profile", "info", "--session", "ours", **home)
+                    break
+                except record.Failure:  # not up, or not loaded yet
+                    if time.monotonic() > end or server.poll() is not None:
+                        raise
+                    time.sleep(0.2)
+            yield
+        finally:
+            server.kill()
 
 
 def firefox_profiler(ground):
@@ -222,21 +233,18 @@ def firefox_profiler(ground):
     if int(run("node", "--version")[1:].split(".")[0]) < 20:
         raise record.Excused("the Firefox Profiler's command needs Node 20")
     home = {"HOME": str(ground.scratch)}
-    loaded_patiently(command, ground.export("x.dhat.json", "dhat"), home)
-    try:
+    with profiler_session(command, ground.export("x.dhat.json", "dhat"), home):
         for handle, thread, what in (("t-0", "Total Bytes", "bytes"),
                                      ("t-2", "Bytes at Global Max", "peak_bytes"),
                                      ("t-3", "Bytes at End", "live_bytes")):
             found = json.loads(run(*command, "thread", "functions", "--json", "--limit", "0",
-                                   "--thread", handle, **home))
+                                   "--thread", handle, "--session", "ours", **home))
             equal((found["friendlyThreadName"], found["weightType"]), (thread, "bytes"), "thread")
             flat = collections.Counter()
             for function in found["functions"]:  # one for each place in a function
                 flat[function["name"]] += function["selfSamples"]
             wanted = {name: pair[0] for name, pair in ground.by_function(what).items() if pair[0]}
             equal({name: n for name, n in flat.items() if n}, wanted, f"{thread} by function")
-    finally:
-        run(*command, "stop", "--all", **home)
 
 
 def chromium(ground, *words):
