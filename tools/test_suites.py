@@ -61,7 +61,7 @@ def symbols(log):
 
 
 def interop(log):
-    return runner(log, [PYTHON, "tests/interop/run.py"])
+    return runner(log, [PYTHON, "tests/interop/run.py"], second_look=True)
 
 
 def fleet(log):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our exports in the hands of the tools they are made for.
 
-  tests/interop/run.py [--tidemark PATH] [--filter REGEX] [--keep DIR]
+  tests/interop/run.py [--tidemark PATH] [--filter REGEX] [--only NAME] [--keep DIR]
 
 A small program is recorded and exported; pprof (of the Go toolchain), pprof-format, speedscope and
 the Firefox Profiler (of npm, pinned in npm/, speedscope in Chromium) read what came of it, and must
@@ -372,7 +372,7 @@ CASES = (pprof_top, pprof_shows_first_what_the_report_does, pprof_at_the_peak, p
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--filter", default="", help="only cases whose name matches")
+    record.take_choice(parser)
     parser.add_argument("--tidemark", type=pathlib.Path, default=ROOT / "build/tidemark")
     parser.add_argument("--keep", help="leave the files in this directory")
     options = parser.parse_args()
@@ -383,7 +383,7 @@ def main():
         top_dir.mkdir(exist_ok=True)
         ground = Ground(options, top_dir)
         for case in CASES:
-            if re.search(options.filter, case.__name__):
+            if record.is_chosen(options, case.__name__):
                 tally.run(case.__name__, lambda c=case: c(ground))
     return tally.close()
 
