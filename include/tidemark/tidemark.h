@@ -3,10 +3,18 @@
 // What a program can ask of the recorder that is loaded into it: with `tidemark run`, or with
 // libtidemark.so in LD_PRELOAD. Nothing is linked: a program that has this header runs as well
 // where there is no recorder, and is told so.
+//
+// Every function gives 0, or -1 with errno:
+//   ENOSYS   there is no recorder, or it is older than this header
+//   ENODATA  it does not record this process (refused, stepped aside, only samples), or not now
+//   EBUSY    asked by a signal handler that came while the recorder was at work in this thread
 #ifndef TIDEMARK_TIDEMARK_H
 #define TIDEMARK_TIDEMARK_H
 
 #include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,7 +22,15 @@ extern "C" {
 
 // What the recorder exports, by the version of what it means. NULL: there is no recorder, or it is
 // older than this header.
+//
+// A size that is passed along is that of the structure as the caller knows it: a recorder fills
+// what both know, and what it does not know it sets to 0.
 __attribute__((weak)) int tidemark_v1_pprof_write(int fd);
+__attribute__((weak)) int tidemark_v1_stats(int whose, void *stats, size_t stats_bytes);
+__attribute__((weak)) int tidemark_v1_region_begin(void *region, size_t region_bytes, int whose);
+__attribute__((weak)) int tidemark_v1_region_read(const void *region, void *stats,
+                                                  size_t stats_bytes);
+__attribute__((weak)) int tidemark_v1_region_end(void *region, void *stats, size_t stats_bytes);
 
 // Writes the heap profile of this moment to fd, as profile.proto of pprof, not compressed, without
 // names: `go tool pprof`, Pyroscope, Parca and `tidemark report` find them by build id, where the
@@ -30,6 +46,92 @@ static inline int tidemark_pprof_write(int fd)
 {
   if (tidemark_v1_pprof_write)
     return tidemark_v1_pprof_write(fd);
+  errno = ENOSYS;
+  return -1;
+}
+
+// ---- numbers ----
+
+// Whose: of all threads, or what the calling thread itself allocated and freed.
+enum { TIDEMARK_PROCESS = 0, TIDEMARK_THREAD = 1 };
+
+// Bytes are those that were asked for. A realloc of a block is a reallocation and nothing else, but
+// what it grows by is also allocated, and what it shrinks by deallocated: so what is live is always
+// bytes_allocated - bytes_deallocated. Of a block that the recorder does not know (it is older than
+// the recording) the end is not counted, and its realloc is an allocation.
+struct tidemark_stats {
+  uint64_t allocations, deallocations, reallocations;
+  uint64_t bytes_allocated, bytes_deallocated;
+  int64_t bytes_reallocated; // new sizes less old ones
+  // Live now. Below 0: more was freed than allocated, of blocks from before the region, or from
+  // other threads.
+  int64_t current_blocks, current_bytes;
+  int64_t max_blocks, max_bytes; // max_bytes: the most that was live; max_blocks: at that moment
+};
+
+static inline void tidemark_private_no_stats(struct tidemark_stats *stats)
+{
+  if (stats)
+    memset(stats, 0, sizeof *stats);
+}
+
+// TIDEMARK_PROCESS: since the program began. Takes as long as there are stacks: some microseconds.
+// TIDEMARK_THREAD: since the first call of this function for it in this thread, which gives 0.
+// If it fails all numbers are 0.
+static inline int tidemark_stats(int whose, struct tidemark_stats *stats)
+{
+  if (tidemark_v1_stats)
+    return tidemark_v1_stats(whose, stats, sizeof *stats);
+  tidemark_private_no_stats(stats);
+  errno = ENOSYS;
+  return -1;
+}
+
+// ---- regions ----
+//
+// What has changed since a moment, with a peak of its own: max_bytes is the most that was live
+// above what was live at that moment. Regions may be within one another, overlap, and be open in as
+// many threads as there are; TIDEMARK_THREAD sees nothing of other threads. One that is never
+// ended, because of a longjmp, an exception or a panic, harms nobody, and its memory may be used
+// for anything: of up to 64 open ones in a thread, and 64 of the process, each is exact, then old
+// ones give ENODATA.
+//
+// While a region is open an event costs its thread some nanoseconds more; with TIDEMARK_PROCESS all
+// threads, under a lock.
+struct tidemark_region {
+  uint64_t opaque[24];
+};
+
+// EINVAL: whose is neither. What fails is not open, and read and end give ENODATA for it.
+static inline int tidemark_region_begin(struct tidemark_region *region, int whose)
+{
+  region->opaque[0] = 0;
+  if (tidemark_v1_region_begin)
+    return tidemark_v1_region_begin(region, sizeof *region, whose);
+  errno = ENOSYS;
+  return -1;
+}
+
+// What has changed so far. ENODATA also where recording was paused meanwhile, or events were lost,
+// and in a fork child for a region of its parent; EINVAL for one of another thread. If it fails all
+// numbers are 0.
+static inline int tidemark_region_read(const struct tidemark_region *region,
+                                       struct tidemark_stats *stats)
+{
+  if (tidemark_v1_region_read)
+    return tidemark_v1_region_read(region, stats, sizeof *stats);
+  tidemark_private_no_stats(stats);
+  errno = ENOSYS;
+  return -1;
+}
+
+// The same, for the last time. stats may be NULL. The region is not open any more, if it failed,
+// too (but for EBUSY, and one of another thread).
+static inline int tidemark_region_end(struct tidemark_region *region, struct tidemark_stats *stats)
+{
+  if (tidemark_v1_region_end)
+    return tidemark_v1_region_end(region, stats, stats ? sizeof *stats : 0);
+  tidemark_private_no_stats(stats);
   errno = ENOSYS;
   return -1;
 }
