@@ -114,7 +114,7 @@ struct tide_residence tide_residence_copy(const struct tide_residence *from)
 
 static uint64_t weight(const struct tide_residence_site *site)
 {
-  return site->resident + site->untouched + site->pinned + site->sparse;
+  return site->resident + site->untouched + site->swapped + site->pinned + site->sparse;
 }
 
 static int by_weight(const void *a, const void *b)

@@ -45,12 +45,13 @@ struct tide_residence_site {
   bool is_mapped; // mappings
   uint64_t n_blocks, asked;
   uint64_t resident;  // of what was asked for
-  uint64_t untouched; // of it, not in memory
+  uint64_t untouched; // of it, neither in memory nor swapped out
+  uint64_t swapped;   // of it, of blocks
   uint64_t n_pinned;  // pages with free memory that no other site's blocks keep
   uint64_t pinned;    // the free bytes on them
   // Of the blocks those of TIDE_RESIDENCE_LARGE bytes and more: pages that nobody touches are in
   // these.
-  uint64_t n_large, large_asked, large_resident;
+  uint64_t n_large, large_asked, large_touched; // touched: in memory, or swapped out
   uint64_t n_sparse; // runs less than half full in which no other site has more blocks
   uint64_t sparse;   // bytes of them that are free
 };
@@ -88,7 +89,8 @@ struct tide_residence {
   uint64_t rss_before, rss_after;      // as the kernel counted around the look
   bool is_bounded;                     // the kernel cannot tell pages of zeros (before 6.7): the
                                        // sum may be too high
-  uint64_t asked, untouched;           // of all recorded blocks; not in memory
+  uint64_t asked, untouched;           // of all recorded blocks; not in memory, nor swapped out
+  uint64_t swapped_blocks;             // of them, swapped out
   uint64_t swapped, zeros, huge_pool;  // beside the rows
   uint64_t huge;                       // among them
   enum tide_residence_heap heap;

@@ -32,8 +32,8 @@ void tide_residence_json_write(struct tide_sink *sink,
 // Sites gathered by the place they are blamed on, by falling size in memory.
 struct tide_residence_place {
   char *words; // owned
-  uint64_t n_blocks, asked, resident, untouched, n_pinned, pinned;
-  uint64_t n_large, large_asked, large_resident;
+  uint64_t n_blocks, asked, resident, untouched, swapped, n_pinned, pinned;
+  uint64_t n_large, large_asked, large_touched;
   uint64_t n_sparse, sparse; // see model/residence_table.h
   bool is_mapped;
 };

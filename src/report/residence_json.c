@@ -129,6 +129,8 @@ static void write_places(struct tide_json *json, const struct tide_residence_sub
     tide_json_put_u64(json, "asked", place->asked);
     tide_json_put_u64(json, "resident", place->resident);
     tide_json_put_u64(json, "untouched", place->untouched);
+    if (place->swapped)
+      tide_json_put_u64(json, "swapped", place->swapped);
     tide_json_put_u64(json, "pinned", place->pinned);
     tide_json_put_u64(json, "pinned_pages", place->n_pinned);
     if (place->n_sparse) {
@@ -138,7 +140,7 @@ static void write_places(struct tide_json *json, const struct tide_residence_sub
     if (place->n_large) {
       tide_json_put_u64(json, "large_blocks", place->n_large);
       tide_json_put_u64(json, "large_asked", place->large_asked);
-      tide_json_put_u64(json, "large_resident", place->large_resident);
+      tide_json_put_u64(json, "large_touched", place->large_touched);
     }
     tide_json_close_object(json);
   }
@@ -159,7 +161,7 @@ static void write_ended(struct tide_json *json, const struct tide_residence_subj
     tide_json_put_text(json, "place", place->words);
     tide_json_put_u64(json, "looked_blocks", place->n_large);
     tide_json_put_u64(json, "looked_bytes", place->large_asked);
-    tide_json_put_u64(json, "touched_bytes", place->large_resident);
+    tide_json_put_u64(json, "touched_bytes", place->large_touched);
     tide_json_close_object(json);
   }
   tide_json_close_array(json);
@@ -202,6 +204,7 @@ void tide_residence_json_write(struct tide_sink *sink, const struct tide_residen
   tide_json_put_bool(&json, "recorded", residence->has_recorder);
   write_rows(&json, residence);
   tide_json_put_u64(&json, "swapped", residence->swapped);
+  tide_json_put_u64(&json, "swapped_blocks", residence->swapped_blocks);
   tide_json_put_u64(&json, "zeros", residence->zeros);
   tide_json_put_u64(&json, "huge", residence->huge);
   tide_json_put_u64(&json, "huge_pool", residence->huge_pool);

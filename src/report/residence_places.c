@@ -25,11 +25,12 @@ static void add_site(struct tide_residence_place *place, const struct tide_resid
   place->asked += site->asked;
   place->resident += site->resident;
   place->untouched += site->untouched;
+  place->swapped += site->swapped;
   place->n_pinned += site->n_pinned;
   place->pinned += site->pinned;
   place->n_large += site->n_large;
   place->large_asked += site->large_asked;
-  place->large_resident += site->large_resident;
+  place->large_touched += site->large_touched;
   place->n_sparse += site->n_sparse;
   place->sparse += site->sparse;
 }
@@ -37,7 +38,7 @@ static void add_site(struct tide_residence_place *place, const struct tide_resid
 static int place_order(const void *a, const void *b)
 {
   const struct tide_residence_place *x = a, *y = b;
-  uint64_t x_more = x->large_asked - x->large_resident, y_more = y->large_asked - y->large_resident;
+  uint64_t x_more = x->large_asked - x->large_touched, y_more = y->large_asked - y->large_touched;
   if (x->resident != y->resident)
     return x->resident > y->resident ? -1 : 1;
   return x_more > y_more ? -1 : x_more < y_more;
@@ -116,8 +117,8 @@ void tide_residence_places_ended(const struct tide_residence_subject *subject,
     struct tide_residence_site site = {.stack = did->stack,
                                        .n_large = TIDE_OF_SITE(did, n_looked),
                                        .large_asked = TIDE_OF_SITE(did, b_looked),
-                                       .large_resident = TIDE_OF_SITE(did, b_touched)};
-    if (site.n_large && site.large_asked >= site.large_resident)
+                                       .large_touched = TIDE_OF_SITE(did, b_touched)};
+    if (site.n_large && site.large_asked >= site.large_touched)
       gather(&g, &site);
   }
   finish_places(&g, ret_places);

@@ -129,13 +129,18 @@ static void tell_notes(struct telling *t)
 static void tell_places(struct telling *t, const struct tide_residence_places *places)
 {
   uint64_t least = t->subject->residence->sum / LEAST_SHARE;
-  for (size_t i = 0; i < places->n && places->items[i].resident >= least; i++) {
+  for (size_t i = 0; i < places->n; i++) {
     const struct tide_residence_place *place = &places->items[i];
-    char asked[TIDE_UNITS_MAX];
+    char asked[TIDE_UNITS_MAX], swapped[TIDE_UNITS_MAX];
+    if (place->resident < least && (!place->swapped || place->swapped < least))
+      continue;
+    TIDE_CLEANUP_FREE char *more =
+        place->swapped ? tide_sprintf("; %s is swapped out", size_words(swapped, place->swapped, t))
+                       : tide_strdup("");
     add_line(t, TIDE_RESIDENCE_LIST_PLACES, (int64_t)place->resident, true,
-             tide_sprintf("%s%s, of %s %s", place->words, place->is_mapped ? " (mapped)" : "",
+             tide_sprintf("%s%s, of %s %s%s", place->words, place->is_mapped ? " (mapped)" : "",
                           size_words(asked, place->asked, t),
-                          place->is_mapped ? "mapped" : "asked for"));
+                          place->is_mapped ? "mapped" : "asked for", more));
   }
 }
 
@@ -218,7 +223,7 @@ static void tell_sparse(struct telling *t, struct tide_residence_places *places)
 
 static uint64_t missing(const struct tide_residence_place *place)
 {
-  return place->large_asked - place->large_resident;
+  return place->large_asked - place->large_touched;
 }
 
 static int missing_order(const void *a, const void *b)
@@ -246,7 +251,7 @@ static void tell_large(struct telling *t, enum tide_residence_list_kind kind,
                           tide_units_plain(n, place->n_large), is_one ? "block" : "blocks",
                           size_words(asked, place->large_asked / place->n_large, t),
                           is_one ? "" : " each",
-                          size_words(touched, place->large_resident / place->n_large, t)));
+                          size_words(touched, place->large_touched / place->n_large, t)));
   }
 }
 

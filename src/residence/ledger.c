@@ -78,12 +78,14 @@ static void count_resident(struct tide_ledger *ledger, uint64_t lo, uint64_t hi,
                            enum tide_residence_kind kind, uint32_t site)
 {
   uint64_t resident = tide_space_resident(ledger->space, lo, hi);
+  uint64_t absent = hi - lo - resident;
   ledger->to->rows[kind] += resident;
   if (kind != TIDE_RESIDENCE_BLOCKS && kind != TIDE_RESIDENCE_MAPPED)
     return;
-  ledger->to->untouched += kind == TIDE_RESIDENCE_BLOCKS ? hi - lo - resident : 0;
+  absent -= tide_space_swapped(ledger->space, lo, hi);
+  ledger->to->untouched += kind == TIDE_RESIDENCE_BLOCKS ? absent : 0;
   ledger->to->sites[site].resident += resident;
-  ledger->to->sites[site].untouched += hi - lo - resident;
+  ledger->to->sites[site].untouched += absent;
 }
 
 static void count_in_page(struct tide_ledger *ledger, uint64_t lo, uint64_t hi,

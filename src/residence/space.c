@@ -131,11 +131,23 @@ static void add_run(struct tide_space *space, struct tide_space_mapping *mapping
   space->runs[space->n_runs++] = (struct tide_space_run){lo, hi, huge};
 }
 
+static void add_swapped(struct tide_space *space, uint64_t lo, uint64_t hi)
+{
+  struct tide_space_run *last = space->n_swaps ? &space->swaps[space->n_swaps - 1] : NULL;
+  space->swapped += hi - lo;
+  if (last && last->hi == lo) {
+    last->hi = hi;
+    return;
+  }
+  TIDE_GROW(space->swaps, space->n_swaps, space->cap_swaps);
+  space->swaps[space->n_swaps++] = (struct tide_space_run){lo, hi, false};
+}
+
 static void take_region(struct tide_space *space, struct tide_space_mapping *mapping, uint64_t lo,
                         uint64_t hi, uint64_t categories)
 {
   if (!(categories & TIDE_SCAN_PRESENT))
-    space->swapped += hi - lo;
+    add_swapped(space, lo, hi);
   else if (categories & TIDE_SCAN_ZERO_PAGE)
     space->zeros += hi - lo;
   else
@@ -244,10 +256,35 @@ void tide_space_close(struct tide_space *space)
     close(space->pagemap_fd);
   free(space->mappings);
   free(space->runs);
+  free(space->swaps);
   free(space);
 }
 
 // ---- questions ----
+
+// The first run that ends behind an address.
+static size_t search(const struct tide_space_run *runs, size_t n, uint64_t address)
+{
+  size_t low = 0, high = n;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (runs[middle].hi <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// Bytes of [lo, hi) in the runs from the first one on that can have some.
+static uint64_t bytes_in(const struct tide_space_run *runs, size_t n, size_t first, uint64_t lo,
+                         uint64_t hi)
+{
+  uint64_t bytes = 0;
+  for (size_t i = first; i < n && runs[i].lo < hi; i++)
+    bytes += (runs[i].hi < hi ? runs[i].hi : hi) - (runs[i].lo > lo ? runs[i].lo : lo);
+  return bytes;
+}
 
 static bool ends_first_behind(const struct tide_space *space, size_t i, uint64_t address)
 {
@@ -257,31 +294,25 @@ static bool ends_first_behind(const struct tide_space *space, size_t i, uint64_t
 
 size_t tide_space_run_at(struct tide_space *space, uint64_t address)
 {
-  size_t low = 0, high = space->n_runs;
   if (ends_first_behind(space, space->latest, address))
     return space->latest;
   if (ends_first_behind(space, space->latest + 1, address))
     return ++space->latest;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (space->runs[middle].hi <= address)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return space->latest = low;
+  return space->latest = search(space->runs, space->n_runs, address);
 }
 
 uint64_t tide_space_resident(struct tide_space *space, uint64_t lo, uint64_t hi)
 {
-  uint64_t bytes = 0;
   if (lo >= hi)
     return 0;
-  for (size_t i = tide_space_run_at(space, lo); i < space->n_runs && space->runs[i].lo < hi; i++) {
-    const struct tide_space_run *run = &space->runs[i];
-    bytes += (run->hi < hi ? run->hi : hi) - (run->lo > lo ? run->lo : lo);
-  }
-  return bytes;
+  return bytes_in(space->runs, space->n_runs, tide_space_run_at(space, lo), lo, hi);
+}
+
+uint64_t tide_space_swapped(const struct tide_space *space, uint64_t lo, uint64_t hi)
+{
+  if (lo >= hi || !space->n_swaps)
+    return 0;
+  return bytes_in(space->swaps, space->n_swaps, search(space->swaps, space->n_swaps, lo), lo, hi);
 }
 
 // The memory of a process that has ended, or become another, is empty. Whoever hears it first is
@@ -305,6 +336,21 @@ bool tide_space_read(struct tide_space *space, uint64_t at, void *to, size_t n)
          read_memory(space, at, to, n);
 }
 
+// Where the pages end that are in memory from an address on, now and not when the look was taken:
+// to read one that was swapped out since would bring it back. A window at most.
+static uint64_t end_of_present(const struct tide_space *space, uint64_t at, uint64_t most)
+{
+  uint64_t entries[WINDOW_BYTES / 4096 + 1], page = space->page_bytes, first = at / page;
+  size_t n = (size_t)((most - 1) / page - first + 1), i = 0;
+  ssize_t got =
+      pread(space->pagemap_fd, entries, n * sizeof *entries, (off_t)(first * sizeof *entries));
+  while (i < n && (ssize_t)((i + 1) * sizeof *entries) <= got && entries[i] & TIDE_PAGEMAP_PRESENT)
+    i++;
+  if (i == n)
+    return most;
+  return i ? (first + i) * page : at;
+}
+
 // Where the pages in memory from an address on end, at most so far.
 static uint64_t end_of_pages(struct tide_space *space, uint64_t at, uint64_t most)
 {
@@ -314,7 +360,7 @@ static uint64_t end_of_pages(struct tide_space *space, uint64_t at, uint64_t mos
   uint64_t end = space->runs[i].hi;
   while (end < most && ++i < space->n_runs && space->runs[i].lo == end)
     end = space->runs[i].hi;
-  return end < most ? end : most;
+  return end_of_present(space, at, end < most ? end : most);
 }
 
 bool tide_space_word(struct tide_space *space, struct tide_space_window *window, uint64_t at,

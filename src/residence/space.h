@@ -16,7 +16,7 @@ struct tide_space_mapping {
   uint64_t resident, cached; // bytes in memory; of these, pages of a file that the kernel may drop
 };
 
-// Pages in memory, one behind the other, all of one kind.
+// Pages in memory, one behind the other, all of one kind; or such that are swapped out.
 struct tide_space_run {
   uint64_t lo, hi;
   bool huge; // in pages of more than the usual size
@@ -29,6 +29,8 @@ struct tide_space {
   size_t n_mappings, cap_mappings;
   struct tide_space_run *runs; // by address
   size_t n_runs, cap_runs;
+  struct tide_space_run *swaps; // by address
+  size_t n_swaps, cap_swaps;
   uint64_t resident, zeros, swapped, huge; // bytes; zeros: mapped, but in nobody's RSS
   uint64_t huge_pool;                      // in memory, and in nobody's RSS either
   uint64_t rss_before, rss_after;          // as the kernel counted around the look
@@ -46,6 +48,8 @@ bool tide_space_is_anonymous(const struct tide_space_mapping *mapping);
 
 // Bytes of [lo, hi) that are in memory. Quick when asked in the order of addresses.
 uint64_t tide_space_resident(struct tide_space *space, uint64_t lo, uint64_t hi);
+// Bytes of [lo, hi) that are swapped out. Of shared memory the kernel does not tell.
+uint64_t tide_space_swapped(const struct tide_space *space, uint64_t lo, uint64_t hi);
 
 // The first run that ends behind an address; n_runs: none.
 size_t tide_space_run_at(struct tide_space *space, uint64_t address);

@@ -226,13 +226,16 @@ static void pass_block_anywhere(void *context, const struct tide_recorded_block 
   struct taking *t = context;
   struct tide_residence_site *site = &t->table->sites[block->site];
   uint64_t bytes = block->hi - block->lo;
+  uint64_t swapped = tide_space_swapped(t->space, block->lo, block->hi);
   t->table->asked += bytes;
+  t->table->swapped_blocks += swapped;
+  site->swapped += swapped;
   site->n_blocks++;
   site->asked += bytes;
   if (bytes >= TIDE_RESIDENCE_LARGE) {
     site->n_large++;
     site->large_asked += bytes;
-    site->large_resident += tide_space_resident(t->space, block->lo, block->hi);
+    site->large_touched += tide_space_resident(t->space, block->lo, block->hi) + swapped;
   }
   tide_claims_add_mapped_block(&t->claims, t->space, block);
 }

@@ -26,7 +26,7 @@ enum { IS_BOUNDED = 1, HAS_RECORDER = 2, IS_MAIN = 1, IS_MAPPED = 1 };
 #define SITE_FIELDS(row)                                                                           \
   {                                                                                                \
     &(row)->n_blocks, &(row)->asked, &(row)->resident, &(row)->untouched, &(row)->n_pinned,        \
-        &(row)->pinned, &(row)->n_large, &(row)->large_asked, &(row)->large_resident,              \
+        &(row)->pinned, &(row)->n_large, &(row)->large_asked, &(row)->large_touched,               \
   }
 #define CLASS_FIELDS(row)                                                                          \
   {                                                                                                \
@@ -82,6 +82,23 @@ static void put_runs(struct tide_buf *out, const struct tide_residence *table)
   }
 }
 
+// Most processes have nothing swapped out.
+static void put_swaps(struct tide_buf *out, const struct tide_residence *table)
+{
+  size_t n = 0;
+  if (!table->swapped_blocks)
+    return;
+  tide_buf_varint(out, table->swapped_blocks);
+  for (size_t i = 0; i < table->n_sites; i++)
+    n += table->sites[i].swapped != 0;
+  tide_buf_varint(out, n);
+  for (size_t i = 0; i < table->n_sites; i++)
+    if (table->sites[i].swapped) {
+      tide_buf_varint(out, i);
+      tide_buf_varint(out, table->sites[i].swapped);
+    }
+}
+
 void tide_encode_residence(struct tide_buf *out, const struct tide_residence *table)
 {
   const uint64_t *fields[] = FIELDS(table);
@@ -117,6 +134,7 @@ void tide_encode_residence(struct tide_buf *out, const struct tide_residence *ta
   }
   put_map(out, table);
   put_runs(out, table);
+  put_swaps(out, table);
 }
 
 // ---- reading ----
@@ -211,6 +229,14 @@ static void get_map(struct tide_cursor *in, struct tide_residence *table,
   }
 }
 
+// The site of an index; NULL, and the cursor is spoilt, if there is none.
+static struct tide_residence_site *get_site(struct tide_cursor *in, struct tide_residence *table)
+{
+  uint64_t site = tide_cursor_varint(in);
+  in->bad = in->bad || site >= table->n_sites;
+  return in->bad ? NULL : &table->sites[site];
+}
+
 // Files from before they were told end here.
 static void get_runs(struct tide_cursor *in, struct tide_residence *table,
                      struct tide_budget *budget)
@@ -228,14 +254,26 @@ static void get_runs(struct tide_cursor *in, struct tide_residence *table,
   table->n_unclear_runs = tide_cursor_varint(in);
   size_t n = get_n_rows(in, 3, 0, budget);
   for (size_t i = 0; i < n && !in->bad; i++) {
-    uint64_t site = tide_cursor_varint(in);
-    uint64_t n_sparse = tide_cursor_varint(in), sparse = tide_cursor_varint(in);
-    if (site >= table->n_sites) {
-      in->bad = true;
+    struct tide_residence_site *site = get_site(in, table);
+    if (!site)
       return;
-    }
-    table->sites[site].n_sparse = n_sparse;
-    table->sites[site].sparse = sparse;
+    site->n_sparse = tide_cursor_varint(in);
+    site->sparse = tide_cursor_varint(in);
+  }
+}
+
+static void get_swaps(struct tide_cursor *in, struct tide_residence *table,
+                      struct tide_budget *budget)
+{
+  if (in->bad || !tide_cursor_left(in))
+    return;
+  table->swapped_blocks = tide_cursor_varint(in);
+  size_t n = get_n_rows(in, 2, 0, budget);
+  for (size_t i = 0; i < n; i++) {
+    struct tide_residence_site *site = get_site(in, table);
+    if (!site)
+      return;
+    site->swapped = tide_cursor_varint(in);
   }
 }
 
@@ -259,6 +297,7 @@ enum tide_err tide_decode_residence(struct tide_cursor *in, struct tide_image *i
   get_sites(in, &table, n_frames, budget);
   get_map(in, &table, budget);
   get_runs(in, &table, budget);
+  get_swaps(in, &table, budget);
   table.sum = tide_residence_sum(&table);
   bool is_early =
       image->n_residences && image->residences[image->n_residences - 1].time_ns > table.time_ns;

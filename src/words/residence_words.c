@@ -254,6 +254,8 @@ char *tide_residence_beside_words(const struct tide_residence *residence, struct
   char n[TIDE_UNITS_MAX];
   if (residence->swapped)
     tide_buf_printf(&text, "%s swapped out", bytes(n, residence->swapped, style));
+  if (residence->swapped_blocks)
+    tide_buf_printf(&text, " (%s of live blocks)", bytes(n, residence->swapped_blocks, style));
   if (residence->huge_pool)
     tide_buf_printf(&text, "%s%s of reserved huge pages", text.n ? ", " : "",
                     bytes(n, residence->huge_pool, style));
@@ -282,13 +284,17 @@ char *tide_residence_limit_words(const struct tide_residence *residence, struct 
     tide_buf_text(&text, "no heap of glibc's: blocks of another allocator are in other anonymous "
                          "memory, unless it is recorded meanwhile");
   if (residence->skipped)
-    tide_buf_printf(&text, "%s%s of the heap changed while it was read, and is told as in use",
-                    text.n ? "; " : "", bytes(n, residence->skipped, style));
+    tide_buf_printf(&text, "%s%s of the heap %s, and is told as in use", text.n ? "; " : "",
+                    bytes(n, residence->skipped, style),
+                    residence->swapped
+                        ? "changed while it was read, or lies beside what is swapped out"
+                        : "changed while it was read");
   if (residence->n_unread)
     tide_buf_printf(&text, "%ssome live blocks could not be read: their memory is told as free",
                     text.n ? "; " : "");
   if (residence->swapped && residence->has_recorder)
-    tide_buf_printf(&text, "%sblocks that the recorder noted on pages now swapped out are missing",
+    tide_buf_printf(&text,
+                    "%sblocks that the recorder noted on pages now swapped out may be missing",
                     text.n ? "; " : "");
   return finished(&text);
 }

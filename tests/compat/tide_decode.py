@@ -585,10 +585,18 @@ def decode_residence(p, image):
             if site >= len(sites):
                 raise Stop("a run is kept by a site that there is not")
             sparse[site] = [p.varint(), p.varint()]
+    swapped = [0 for _ in range(len(sites) + 1)]
+    if p.at < len(p.data):  # nothing is, most often
+        swapped[0] = p.varint()
+        for _ in range(n_rows_of(p, 2)):
+            site = p.varint()
+            if site >= len(sites):
+                raise Stop("a site that there is not has something swapped out")
+            swapped[site + 1] = p.varint()
     image["residences"].append(
         {"facts": facts, "rows": rows, "arenas": arenas, "files": files, "sites": sites,
          "bucket_bytes": bucket_bytes, "map": buckets, "classes": classes, "runs": runs,
-         "sparse": sparse})
+         "sparse": sparse, "swapped": swapped})
 
 
 def n_rows_of(p, least_bytes):

@@ -429,23 +429,26 @@ static void gen_residence(struct gen *g, struct tide_residence *table, size_t n_
   table->n_sites = n_frames > 1 ? any_count(g, 4) : 0;
   table->sites = tide_alloc_array(table->n_sites, sizeof *table->sites);
   for (size_t i = 0; i < table->n_sites; i++)
-    table->sites[i] = (struct tide_residence_site){below(g, (uint32_t)n_frames),
-                                                   below(g, 2),
-                                                   any(g),
-                                                   any(g),
-                                                   any(g),
-                                                   any(g),
-                                                   any(g),
-                                                   any(g),
-                                                   any(g),
-                                                   any(g),
-                                                   any(g)};
+    table->sites[i] = (struct tide_residence_site){.stack = below(g, (uint32_t)n_frames),
+                                                   .is_mapped = below(g, 2),
+                                                   .n_blocks = any(g),
+                                                   .asked = any(g),
+                                                   .resident = any(g),
+                                                   .untouched = any(g),
+                                                   .n_pinned = any(g),
+                                                   .pinned = any(g),
+                                                   .n_large = any(g),
+                                                   .large_asked = any(g),
+                                                   .large_touched = any(g)};
   table->bucket_bytes = any(g);
   table->n_map = any_count(g, 5);
   table->map = tide_alloc_array(table->n_map, sizeof *table->map);
   for (size_t i = 0; i < table->n_map; i++)
     table->map[i] = (struct tide_residence_bucket){any(g), any(g), any(g), any(g)};
   gen_runs(g, table);
+  table->swapped_blocks = below(g, 2) ? any(g) : 0;
+  for (size_t i = 0; i < table->n_sites && table->swapped_blocks; i += 2)
+    table->sites[i].swapped = any(g);
 }
 
 static void gen_residences(struct gen *g, struct tide_image *image)

@@ -344,6 +344,9 @@ static void put_runs(struct tide_buf *out, const struct tide_residence *t)
   for (size_t i = 0; i < t->n_sites; i++)
     tide_buf_printf(out, "%s[%" PRIu64 ", %" PRIu64 "]", i ? ", " : "", t->sites[i].n_sparse,
                     t->sites[i].sparse);
+  tide_buf_printf(out, "], \"swapped\": [%" PRIu64, t->swapped_blocks);
+  for (size_t i = 0; i < t->n_sites; i++)
+    tide_buf_printf(out, ", %" PRIu64, t->sites[i].swapped);
 }
 
 static void put_residence(struct tide_buf *out, const struct tide_residence *t)
@@ -378,9 +381,9 @@ static void put_residence(struct tide_buf *out, const struct tide_residence *t)
   tide_buf_text(out, "], \"sites\": [");
   for (size_t i = 0; i < t->n_sites; i++) {
     const struct tide_residence_site *s = &t->sites[i];
-    const uint64_t row[] = {s->stack,    s->is_mapped,   s->n_blocks,      s->asked,
-                            s->resident, s->untouched,   s->n_pinned,      s->pinned,
-                            s->n_large,  s->large_asked, s->large_resident};
+    const uint64_t row[] = {s->stack,    s->is_mapped,   s->n_blocks,     s->asked,
+                            s->resident, s->untouched,   s->n_pinned,     s->pinned,
+                            s->n_large,  s->large_asked, s->large_touched};
     tide_buf_text(out, i ? ", [" : "[");
     put_list(out, row, sizeof row / sizeof *row);
     tide_buf_text(out, "]");

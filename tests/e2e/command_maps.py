@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tidemark maps: a table that adds up to what the kernel counts, with every row what it says."""
+import contextlib
 import json
 import os
 import pathlib
@@ -7,6 +8,7 @@ import re
 import subprocess
 import time
 
+import record
 from ground import expect, test
 
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -45,6 +47,31 @@ static int stand_and_trim(void)
   return 0;
 }
 __attribute__((noipa)) static char *written(char *p, int c, size_t n) { return memset(p, c, n); }
+"""
+
+# Of four large blocks two are swapped out, of 20,000 small ones a stretch in the middle.
+SWAPPED = HEAD + """
+enum { N = 20000, BIG = 4 << 20 };
+static char *p[N];
+static void put_out(char *lo, char *hi)
+{
+  uintptr_t from = ((uintptr_t)lo + 4095) & ~4095ul, to = (uintptr_t)hi & ~4095ul;
+  madvise((void *)from, to - from, 21); // MADV_PAGEOUT
+}
+__attribute__((noipa)) static char *large(int i) { return written(malloc(BIG), i, BIG); }
+__attribute__((noipa)) static char *small(int i) { return written(malloc(500), i, 500); }
+int main(void)
+{
+  for (int i = 0; i < 4; i++) {
+    char *block = large(i + 1);
+    if (i % 2)
+      put_out(block, block + BIG);
+  }
+  for (int i = 0; i < N; i++)
+    p[i] = small(i + 1);
+  put_out(p[1000], p[11000]);
+  return stand_and_trim();
+}
 """
 
 # One block of eight survives of most stretches, none of one; a few are of another place.
@@ -499,6 +526,48 @@ def maps_counts_huge_pages(ground):
             expect("of it came in huge pages" in standing.text(), standing.text())
 
 
+@contextlib.contextmanager
+def swap_of_our_own(ground):
+    """The machine's swap, or a file of a few MiB for as long as it is needed."""
+    if len(pathlib.Path("/proc/swaps").read_text(encoding="ascii").splitlines()) > 1:
+        yield
+        return
+    path = ground.scratch / "swap"
+    path.write_bytes(bytes(48 * MIB))
+    path.chmod(0o600)
+    if ground.run("mkswap", path).status or ground.run("swapon", path).status:
+        raise record.Excused("no swap of our own")
+    try:
+        yield
+    finally:
+        expect(ground.run("swapoff", path).status == 0, "the swap is still there")
+
+
+@test
+def maps_tells_what_is_swapped_out(ground):
+    """It is not in memory, but was touched; whose it is, is told beside."""
+    prog = ground.build("swapped", SWAPPED)
+    with swap_of_our_own(ground), Standing(ground, prog) as standing:
+        with open(f"/proc/{standing.pid}/status", encoding="utf-8") as status:
+            swapped = int(re.search(r"^VmSwap:\s+(\d+)", status.read(), re.M)[1]) * KIB
+        table = standing.table()
+        adds_up(standing, table)
+        if swapped < 8 * MIB:
+            raise record.Excused(f"the kernel swapped out {swapped} bytes")
+        expect(table["swapped"] == swapped, f"{table['swapped']} swapped out, not {swapped}")
+        large, small = place(table, "large"), place(table, "small")
+        for one, asked in (large, 16 * MIB), (small, 10_000_000):
+            expect(one["asked"] == asked and not one["untouched"], f"{one}")
+            expect(near(one["resident"] + one["swapped"], asked, 2), f"{one}")
+            expect(one["swapped"] > asked / 8, f"{one}")
+        expect(large["large_touched"] == large["large_asked"], f"{large}")
+        expect(table["swapped_blocks"] == large["swapped"] + small["swapped"] <= swapped,
+               f"{table['swapped_blocks']}")
+        text = standing.text()
+        expect("swapped out (" in text and "is swapped out" in text, text)
+        expect("never touched" not in text and "touched 8" not in text, text)
+
+
 @test
 def maps_tells_stacks_apart(ground):
     with Standing(ground, ground.build("stacks", STACKS, "-pthread")) as standing:
@@ -654,7 +723,7 @@ def maps_knows_what_of_large_blocks_is_touched(ground):
         large = place(standing.table(), "large")
         touched = len(range(0, 64 * MIB, 40960)) * PAGE
         expect(large["large_blocks"] == 1 and large["large_asked"] == 64 * MIB and
-               near(large["large_resident"], touched), f"{large}, not {touched}")
+               near(large["large_touched"], touched), f"{large}, not {touched}")
         expect("1 block, asked 64.0 MiB, touched 6.4 MiB" in standing.text(), standing.text())
 
 
