@@ -15,6 +15,7 @@
 #include "observe/switches.h"
 #include "supervise/bare_store.h"
 #include "supervise/desk.h"
+#include "supervise/dumps.h"
 #include "supervise/output_name.h"
 #include "tide/file.h"
 
@@ -229,7 +230,7 @@ static enum tide_err dump_store(const struct order *order, const char *path, str
   if (!err && !capture)
     err = tide_fail(diag, TIDE_ERR_EMPTY, "nothing has been recorded yet");
   if (!err && capture) {
-    capture->taken = tide_strdup("asked for");
+    capture->taken = tide_strdup(TIDE_DUMP_ASKED);
     capture->finished = true; // everything up to now
     err = write_dump(order, NULL, capture, diag);
   }

@@ -16,6 +16,7 @@
 #include "cli/terminal.h"
 #include "observe/clock.h"
 #include "supervise/control.h"
+#include "supervise/dumps.h"
 #include "supervise/output_name.h"
 #include "tide/file.h"
 #include "top/curses_terminal.h"
@@ -134,9 +135,7 @@ static void look_at_source(struct session *s)
 
 static char *name_dump(const struct session *s)
 {
-  size_t n = strlen(s->dumps);
-  const char *end = n > 5 && strcmp(s->dumps + n - 5, ".tide") == 0 ? s->dumps + n - 5 : NULL;
-  TIDE_CLEANUP_FREE char *base = end ? tide_strndup(s->dumps, n - 5) : tide_strdup(s->dumps);
+  TIDE_CLEANUP_FREE char *base = tide_output_base(s->dumps);
   uint32_t n_marks = tide_top_marks(s->top);
   TIDE_CLEANUP_FREE char *mark =
       n_marks ? tide_sprintf(".after-mark-%u", (unsigned)n_marks) : tide_strdup("");
@@ -151,7 +150,7 @@ static char *name_dump(const struct session *s)
 
 static enum tide_err dump_draft(const struct session *s, const char *path, struct tide_diag *diag)
 {
-  const struct tide_ask ask = {.kind = TIDE_ASK_DRAFT};
+  const struct tide_ask ask = {.kind = TIDE_ASK_DRAFT, .taken = TIDE_DUMP_ASKED};
   struct tide_answer answer = {0};
   tide_control_ask(s->control, &ask, DRAFT_MS, &answer);
   enum tide_err err = answer.err;
@@ -163,6 +162,17 @@ static enum tide_err dump_draft(const struct session *s, const char *path, struc
     err = tide_fail(diag, TIDE_ERR_EMPTY, "the recording is over");
   tide_answer_done(&answer);
   return err;
+}
+
+// Of a store that was looked at: all that was recorded up to then.
+static enum tide_err dump_capture(const struct tide_capture *capture, const char *path,
+                                  struct tide_diag *diag)
+{
+  char why[] = TIDE_DUMP_ASKED;
+  struct tide_capture dump = *capture;
+  dump.taken = why;
+  dump.finished = true;
+  return tide_file_write(&dump, path, diag);
 }
 
 static void dump_to_file(struct session *s)
@@ -186,7 +196,7 @@ static void dump_to_file(struct session *s)
   enum tide_err err = tide_output_reserve(path, false, &state, &diag);
   bool is_reserved = !err;
   if (!err)
-    err = s->control ? dump_draft(s, path, &diag) : tide_file_write(capture, path, &diag);
+    err = s->control ? dump_draft(s, path, &diag) : dump_capture(capture, path, &diag);
   char bytes[TIDE_UNITS_MAX];
   if (err) {
     if (is_reserved)
@@ -478,9 +488,7 @@ static void name_output(struct tide_live_top *live)
 {
   if (!live->out_path)
     return;
-  size_t n = strlen(live->output_path);
-  bool is_tide = n > 5 && strcmp(live->output_path + n - 5, ".tide") == 0;
-  TIDE_CLEANUP_FREE char *base = tide_strndup(live->output_path, is_tide ? n - 5 : n);
+  TIDE_CLEANUP_FREE char *base = tide_output_base(live->output_path);
   char *path = tide_sprintf("%s.out", base);
   if (!renameat2(AT_FDCWD, live->out_path, AT_FDCWD, path, RENAME_NOREPLACE)) {
     free(live->out_path);

@@ -64,6 +64,21 @@ static bool find_store(struct tide_space *space, struct tide_recorded *recorded)
   return false;
 }
 
+// Marks are written from outside: the process itself never has them in its page tables.
+static void copy_moments(struct tide_space *space, const struct tide_recorded *recorded, int fd)
+{
+  struct tide_store_header h;
+  uint64_t bytes = recorded->store_hi - recorded->store_lo;
+  if (pread(fd, &h, sizeof h, 0) != (ssize_t)sizeof h)
+    return;
+  uint64_t at = h.areas.moments.offset, n = h.switches.n_moments;
+  n = n <= TIDE_MOMENTS && n <= h.areas.moments.capacity ? n : 0;
+  struct tide_store_moment rows[TIDE_MOMENTS];
+  if (n && at < bytes && bytes - at >= n * sizeof *rows &&
+      tide_space_fetch(space, recorded->store_lo + at, rows, n * sizeof *rows))
+    (void)!pwrite(fd, rows, n * sizeof *rows, (off_t)at);
+}
+
 static int copy_store(struct tide_space *space, const struct tide_recorded *recorded)
 {
   uint64_t lo = recorded->store_lo, hi = recorded->store_hi;
@@ -81,6 +96,7 @@ static int copy_store(struct tide_space *space, const struct tide_recorded *reco
         return fd; // what is missing is read as zeros
     }
   }
+  copy_moments(space, recorded, fd);
   return fd;
 }
 

@@ -351,6 +351,11 @@ static uint64_t end_of_present(const struct tide_space *space, uint64_t at, uint
   return i ? (first + i) * page : at;
 }
 
+bool tide_space_fetch(struct tide_space *space, uint64_t at, void *to, size_t n)
+{
+  return at + n > at && read_memory(space, at, to, n);
+}
+
 // Where the pages in memory from an address on end, at most so far.
 static uint64_t end_of_pages(struct tide_space *space, uint64_t at, uint64_t most)
 {

@@ -56,6 +56,8 @@ size_t tide_space_run_at(struct tide_space *space, uint64_t address);
 
 // Copies memory of the process; false, and nothing is copied, if not all of it is in memory.
 bool tide_space_read(struct tide_space *space, uint64_t at, void *to, size_t n);
+// Also what is not in memory: the process gets it.
+bool tide_space_fetch(struct tide_space *space, uint64_t at, void *to, size_t n);
 
 // A piece of its memory that is kept, for whoever reads word by word in the order of addresses.
 struct tide_space_window {

@@ -57,6 +57,7 @@ struct tide_ask {
   enum tide_ask_kind kind;
   bool is_paced;        // of a draft: when there is one to be had and the pace allows it
   bool is_brief;        // of a draft: what was held at earlier moments may be missing
+  const char *taken;    // of a draft: it is a dump, and why; lives as long. NULL: it is none
   uint64_t interval_ns; // of TIDE_ASK_INTERVAL
   int notify_fd;        // an eventfd that is written to when it is answered; 0: none
 };

@@ -56,13 +56,6 @@ struct tide_dumps {
 
 // ---- names ----
 
-static char *base_of(const char *output_path)
-{
-  size_t n = strlen(output_path);
-  bool has_end = n > 5 && !strcmp(output_path + n - 5, ".tide");
-  return tide_strndup(output_path, has_end ? n - 5 : n);
-}
-
 // Of "BASE.0007.tide" 7; 0: it is none of ours.
 static uint32_t number_of(const char *name, const char *base)
 {
@@ -119,7 +112,7 @@ enum tide_err tide_dumps_new(const struct tide_dump_options *options, const char
     return tide_fail(diag, TIDE_ERR_USAGE, "dumps are files beside the capture, and %s is no file",
                      output_path);
   struct tide_dumps *dumps = tide_alloc(sizeof *dumps);
-  *dumps = (struct tide_dumps){.options = *options, .base = base_of(output_path)};
+  *dumps = (struct tide_dumps){.options = *options, .base = tide_output_base(output_path)};
   for (size_t i = 0; i < options->n_rules; i++) {
     const struct tide_dump_rule *rule = &options->rules[i];
     dumps->rules[i] = (struct rule){*rule, rule->value};

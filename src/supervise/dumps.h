@@ -29,6 +29,9 @@ enum tide_dump_kind {
   TIDE_DUMP_KINDS_N,
 };
 
+// Why a capture was dumped that somebody asked for, by tidemark ctl or top.
+#define TIDE_DUMP_ASKED "asked for"
+
 struct tide_dump_rule {
   enum tide_dump_kind kind;
   uint64_t value;

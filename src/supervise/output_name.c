@@ -36,6 +36,13 @@ char *tide_output_name(const char *pattern, const char *program, pid_t pid)
   return text;
 }
 
+char *tide_output_base(const char *path)
+{
+  size_t n = strlen(path);
+  bool has_end = n > 5 && !strcmp(path + n - 5, ".tide");
+  return tide_strndup(path, has_end ? n - 5 : n);
+}
+
 static bool directory_is_writable(const char *path)
 {
   char *directory = tide_strdup(path);

@@ -11,6 +11,9 @@
 // %p becomes the pid, %n the program's name without directories, %% a percent sign; owned.
 char *tide_output_name(const char *pattern, const char *program, pid_t pid);
 
+// What files that belong to a capture are named after: its path without ".tide"; owned.
+char *tide_output_base(const char *path);
+
 struct tide_output_state {
   bool created;     // the file was made by tide_output_reserve(): see tide_output_release()
   bool replaceable; // a regular file, which may be written more than once

@@ -105,7 +105,7 @@ static enum tide_err mark_moment(struct tide_watch *watch, const struct tide_des
 static enum tide_err dump_draft_now(struct tide_watch *watch, int *ret_fd, struct tide_diag *diag)
 {
   struct tide_draft *draft = NULL;
-  enum tide_err err = tide_watch_make_draft(watch, false, "asked for", &draft, diag);
+  enum tide_err err = tide_watch_make_draft(watch, false, TIDE_DUMP_ASKED, &draft, diag);
   if (err)
     return err;
   int fd = memfd_create("tidemark-dump", MFD_CLOEXEC);

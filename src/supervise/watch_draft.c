@@ -94,6 +94,12 @@ uint32_t tide_watch_take_snapshots(struct tide_watch *watch)
   return n;
 }
 
+// A draft of its own: it says why it was taken, and is whole.
+static void answer_dump(struct tide_watch *watch, const char *taken, struct tide_answer *told)
+{
+  told->err = tide_watch_make_draft(watch, false, taken, &told->draft, &told->diag);
+}
+
 static void answer_asked(struct tide_watch *watch, struct tide_asked *asked,
                          struct tide_draft *draft, enum tide_err draft_err,
                          const struct tide_diag *draft_diag)
@@ -108,6 +114,10 @@ static void answer_asked(struct tide_watch *watch, struct tide_asked *asked,
   case TIDE_ASK_STATE: break;
   case TIDE_ASK_SNAPSHOT: told.n_snapshots = tide_watch_take_snapshots(watch); break;
   case TIDE_ASK_DRAFT:
+    if (ask->taken) {
+      answer_dump(watch, ask->taken, &told);
+      break;
+    }
     told.err = draft_err;
     told.diag = *draft_diag;
     told.draft = draft ? tide_draft_share(draft) : NULL;
@@ -136,12 +146,12 @@ static void take_batch(const struct tide_watch *watch, bool is_paced, struct bat
   }
 }
 
-// Any draft, or one that is not brief.
+// Any draft that others may share, or one that is not brief.
 static bool wants_draft(const struct batch *batch, bool is_whole)
 {
   for (size_t i = 0; i < batch->n; i++) {
     const struct tide_ask *ask = tide_asked_ask(batch->asked[i]);
-    if (ask->kind == TIDE_ASK_DRAFT && !(is_whole && ask->is_brief))
+    if (ask->kind == TIDE_ASK_DRAFT && !ask->taken && !(is_whole && ask->is_brief))
       return true;
   }
   return false;

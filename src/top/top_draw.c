@@ -216,10 +216,14 @@ static void draw_column(const struct drawing *d, size_t top_row, size_t height, 
     else if (shown->rss_bytes && level == rss_level)
       tide_canvas_put(d->canvas, row, column, TIDE_INK_PLAIN, sign_of(d, "─", "-"));
   }
-  if (shown->mark) {
-    char digit[2] = {(char)('0' + shown->mark % 10), 0};
+}
+
+static void draw_own_mark(const struct drawing *d, size_t top_row, size_t column,
+                          const struct tide_top_column *shown)
+{
+  char digit[2] = {(char)('0' + shown->mark % 10), 0};
+  if (shown->mark)
     tide_canvas_put(d->canvas, top_row, column, TIDE_INK_WARN, digit);
-  }
 }
 
 static void draw_scale(const struct drawing *d, size_t top_row, size_t height, uint64_t most)
@@ -235,6 +239,40 @@ static void draw_scale(const struct drawing *d, size_t top_row, size_t height, u
     tide_canvas_put_right(d->canvas, top_row + 2, AXIS - 1, TIDE_INK_FAINT,
                           sign_of(d, "─ RSS ", "- RSS "));
   tide_canvas_put_right(d->canvas, top_row + height - 1, AXIS - 1, TIDE_INK_FAINT, "0");
+}
+
+// Which of n columns a moment is in; n: it is before the first.
+static size_t column_of(uint64_t time_ns, uint64_t end_ns, uint64_t step_ns, size_t n)
+{
+  uint64_t back = end_ns > time_ns ? (end_ns - time_ns) / step_ns : 0;
+  return back < n ? n - 1 - (size_t)back : n;
+}
+
+// Marks of the recording, in the top row: a sign, and the name behind it, where there is room up to
+// the next one, or else before it. The screen's own marks are drawn later, over them.
+static void draw_moments(const struct drawing *d, size_t row, uint64_t end_ns, uint64_t step_ns,
+                         size_t n)
+{
+  const struct tide_image *image = d->top->profile ? d->top->profile->image : NULL;
+  size_t taken = 0; // columns that names and signs have
+  for (size_t i = 0; image && i < image->n_marks; i++) {
+    const char *name = image->marks[i].name;
+    size_t at = column_of(image->marks[i].time_ns, end_ns, step_ns, n), width;
+    size_t next =
+        i + 1 < image->n_marks ? column_of(image->marks[i + 1].time_ns, end_ns, step_ns, n) : n;
+    if (at == n || at < taken)
+      continue;
+    tide_canvas_put(d->canvas, row, AXIS + at, TIDE_INK_WARN, sign_of(d, "▾", "v"));
+    width = tide_utf8_width(name);
+    bool fits_before = at >= taken + width;
+    taken = at + 1;
+    if (at + 1 + width <= next) {
+      tide_canvas_put(d->canvas, row, AXIS + at + 1, TIDE_INK_WARN, name);
+      taken += width;
+    } else if (fits_before) {
+      tide_canvas_put(d->canvas, row, AXIS + at - width, TIDE_INK_WARN, name);
+    }
+  }
 }
 
 // A second a column or, of a run that is over from the start, all of it.
@@ -257,6 +295,9 @@ static void draw_graph(const struct drawing *d, size_t top_row, size_t height)
   for (size_t i = 0; i < n; i++)
     if (columns[i].is_known)
       draw_column(d, top_row, height, AXIS + i, &columns[i], most);
+  draw_moments(d, top_row, end_ns, step_ns, n);
+  for (size_t i = 0; i < n; i++)
+    draw_own_mark(d, top_row, AXIS + i, &columns[i]);
   free(columns);
 }
 
@@ -412,7 +453,7 @@ static const char *const help_lines[] = {
     "p           pause: what is shown stays; the program does not notice",
     "m           mark this moment: in the graph, with what places gained since.",
     "            A mark is this screen's own, and in the names of dumps; the",
-    "            capture does not hold it",
+    "            capture does not hold it. Marks of tidemark ctl have their names",
     "d           dump: write all that was recorded so far to a file of its own",
     "graph       bars are live bytes of the heap, the line is RSS; a second a",
     "            column, of a finished capture the whole run",

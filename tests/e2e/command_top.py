@@ -139,6 +139,13 @@ def held_by(ground, tide):
     return json.loads(done.stdout)["groups"][0]["live_bytes"]
 
 
+def is_dump(ground, tide):
+    """It says so, and of no file that was left unfinished."""
+    done = ground.run(ground.tidemark, "report", tide)
+    expect("this is a dump of a run that went on" in done.stdout
+           and "not ended properly" not in done.stdout, done.stdout)
+
+
 def is_free(pid):
     """Is nothing of ours in the process, and nobody traces it?"""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
@@ -189,6 +196,7 @@ def top_runs_a_command(ground):
         seen = pane.shows(r"wrote tidemark\.told\.\d+\.top-1\.after-mark-1\.tide")
         dump = re.search(r"wrote (\S+)", seen)[1]
         expect(held_by(ground, dump) == 300 * 4000, f"{dump}: {held_by(ground, dump)}")
+        is_dump(ground, dump)
         # Left, it goes on, and is recorded to its end.
         pane.keys("q")
         pane.shows("w wait for it, e end it")
@@ -305,6 +313,10 @@ def top_of_a_recorded_process(ground):
             pane.keys("d")
             dump = re.search(r"wrote (\S+)", pane.shows(r"wrote \S+\.top-1\.tide"))[1]
             expect(held_by(ground, dump) == 200 * 4000, dump)
+            is_dump(ground, dump)
+            done = ground.run(ground.tidemark, "ctl", pid[0], "mark", "warm")
+            expect(done.status == 0, done.stderr)
+            pane.shows("warm▾|▾warm")
             told.end()
             pane.shows("ended")
             pane.keys("q")

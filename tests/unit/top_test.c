@@ -267,6 +267,38 @@ static void marks_show_what_came_since(void **state)
   assert_int_equal(tide_top_marks(top), 2);
 }
 
+static void add_mark(struct tide_capture *capture, uint64_t before_end_ns, const char *name)
+{
+  struct tide_image *image = &capture->images[INDEXER_IMAGE];
+  struct tide_mark *marks =
+      tide_realloc_array(image->marks, image->n_marks + 1, sizeof *image->marks);
+  marks[image->n_marks++] = (struct tide_mark){image->end_ns - before_end_ns, tide_strdup(name)};
+  image->marks = marks;
+}
+
+// What the recording was told to mark, by name: behind the sign, before it at the edge, or the sign
+// alone where neither has room. The screen's own come on top.
+static void marks_of_the_recording_are_in_the_graph(void **state)
+{
+  begin((struct tide_top_options){.utf8 = true});
+  take(indexer(0, 0));
+  assert_false(shows(24, 80, "▾"));
+  struct tide_capture *capture = indexer(0, 100 * SECOND);
+  add_mark(capture, 80 * SECOND, "long ago");
+  add_mark(capture, 60 * SECOND, "warm");
+  add_mark(capture, 52 * SECOND, "crowded name");
+  add_mark(capture, 50 * SECOND, "recording off");
+  add_mark(capture, 0, "now");
+  take(capture);
+  assert_true(shows(24, 80, "▾warm"));
+  assert_true(shows(24, 80, "▾recording off"));
+  assert_true(shows(24, 80, "now▾"));
+  assert_false(shows(24, 80, "long ago"));
+  assert_false(shows(24, 80, "crowded"));
+  press("m");
+  assert_true(shows(24, 80, "now1"));
+}
+
 static void quitting_asks_while_the_command_runs(void **state)
 {
   begin((struct tide_top_options){.utf8 = true, .asks = true});
@@ -393,6 +425,7 @@ UNIT_TESTS(top_test)
       TOP(every_measure_sorts),
       TOP(filter_takes_stacks),
       TOP(marks_show_what_came_since),
+      TOP(marks_of_the_recording_are_in_the_graph),
       TOP(quitting_asks_while_the_command_runs),
       TOP(pause_is_said),
       TOP(idle_programs_cost_no_names),
