@@ -29,6 +29,8 @@ struct tide_push_told {
   uint64_t allocated_bytes;
   struct tide_pprof_base *base;
   bool is_over; // its last profile was made
+  // How often recording had been switched off when its latest profile was made; 0: it was on.
+  uint32_t n_pauses;
   bool is_here; // in the capture at hand
 };
 
@@ -87,6 +89,12 @@ static bool is_rather(const struct tide_image *a, const struct tide_image *b)
   return runs(a) != runs(b) ? runs(a) : a->peak_bytes > b->peak_bytes;
 }
 
+// Nothing was recorded since the latest profile, or ever.
+static bool is_same_again(const struct tide_image *image, const struct tide_push_told *told)
+{
+  return runs(image) && image->is_paused && (told->n_pauses == image->n_pauses || !image->n_sites);
+}
+
 struct push_choice {
   size_t image_idx, told_idx;
 };
@@ -94,10 +102,11 @@ struct push_choice {
 // Gives how many of them; *ret_n_wanted has also those beyond the maximum. Sums of processes that
 // have ended have no pid: what was told of each is not to be taken off them.
 static size_t choose_images(struct tide_push_moments *m, const struct tide_capture *capture,
-                            struct push_choice *chosen, size_t *ret_n_wanted)
+                            bool is_end, struct push_choice *chosen, size_t *ret_n_wanted)
 {
   size_t n = 0;
   *ret_n_wanted = 0;
+  m->n_silent = 0;
   for (size_t i = 0; i < capture->n_images; i++) {
     const struct tide_image *image = &capture->images[i];
     if (!image->pid)
@@ -105,6 +114,10 @@ static size_t choose_images(struct tide_push_moments *m, const struct tide_captu
     size_t told_idx = find_told(m, image);
     if (m->told[told_idx].is_over || (!runs(image) && !image->n_sites))
       continue;
+    if (!is_end && is_same_again(image, &m->told[told_idx])) {
+      m->n_silent++;
+      continue;
+    }
     ++*ret_n_wanted;
     size_t at = n;
     while (at && is_rather(image, &capture->images[chosen[at - 1].image_idx]))
@@ -304,6 +317,7 @@ static void note_told(struct tide_push_told *told, const struct push_subject *su
   const struct tide_profile *profile = subject->view->profile;
   tide_pprof_base_free(told->base);
   told->is_over = !runs(profile->image);
+  told->n_pauses = profile->image->is_paused ? profile->image->n_pauses : 0;
   told->base = told->is_over ? NULL : tide_pprof_base_take(profile);
   told->time_ns = subject->time_ns;
   told->allocated_bytes = profile->totals.b_alloc;
@@ -378,7 +392,7 @@ void tide_push_moments_tell(struct tide_push_moments *m, const struct tide_captu
   if (!*m->host && (gethostname(m->host, sizeof m->host - 1) || !*m->host))
     snprintf(m->host, sizeof m->host, "unknown");
   m->latest_ns = now_ns > m->latest_ns ? now_ns : m->latest_ns + 1;
-  size_t n = choose_images(m, capture, chosen, &n_wanted);
+  size_t n = choose_images(m, capture, is_end, chosen, &n_wanted);
   for (size_t i = 0; i < n; i++)
     tell_process(m, sending, chosen[i], &sending->subjects[i]);
   for (size_t i = 0; i < n_outboxes; i++)

@@ -7,6 +7,9 @@
 //
 // What is held is what is held then; what was allocated is what was allocated since the profile of
 // that process before, so that sums over time are sums, as long as every request is taken.
+//
+// A process whose recording is switched off is told of once more, with all that was recorded up to
+// then, and again when it is on, or at its end.
 #pragma once
 #include "cli/arguments.h"
 #include "model/model.h"
@@ -29,6 +32,7 @@ struct tide_push_moments { // all zero but what the caller sets
   struct tide_push_told *told;
   size_t n_told, cap_told;
   uint64_t n_left_out; // processes that the end was too full for; at the end
+  size_t n_silent;     // processes of the latest moment that nothing was told of: see above
 };
 
 // Puts what is to be told into these, of which some may be NULL. From one thread at a time.

@@ -44,6 +44,7 @@ struct tide_pushing {
   size_t n_targets;
   pthread_t thread;
   bool has_thread;
+  bool is_silent; // that nothing is pushed while recording is off was said
   pthread_mutex_t lock;
   pthread_cond_t change;
   bool is_over; // under the lock
@@ -122,6 +123,16 @@ static void take_own_files(const struct tide_pushing *p)
     close(fd);
 }
 
+// Once each time that it is switched off.
+static void say_silence(struct tide_pushing *p)
+{
+  bool is_silent = p->moments.n_silent > 0;
+  if (is_silent && !p->is_silent && !p->arguments->quiet)
+    tide_say("recording is off: servers have what was recorded up to then, and nothing is pushed "
+             "until it is on");
+  p->is_silent = is_silent;
+}
+
 static void push_now(struct tide_pushing *p)
 {
   const struct tide_ask ask = {.kind = TIDE_ASK_DRAFT, .is_brief = true};
@@ -133,6 +144,7 @@ static void push_now(struct tide_pushing *p)
       !tide_file_parse(answer.draft->bytes.data, answer.draft->bytes.n, p->name, &capture, &diag)) {
     tide_capture_complete(capture, p->name);
     tide_push_moments_tell(&p->moments, capture, false, p->outboxes, p->n_targets);
+    say_silence(p);
     tide_capture_free(capture);
   }
   tide_answer_done(&answer);

@@ -127,6 +127,8 @@ static void add_numbers(struct tide_image *image, const struct tide_image *input
   image->paused_ns += input->paused_ns;
   image->is_paused |= input->is_paused;
   image->is_resampled |= input->is_resampled;
+  if (input->sampled_now_bytes > image->sampled_now_bytes)
+    image->sampled_now_bytes = input->sampled_now_bytes;
   if (!image->off_reason)
     image->off_reason = input->off_reason;
 }

@@ -222,8 +222,9 @@ struct tide_image {
   // 0: every event was counted. Else only some were, and what follows from them is an estimate: in
   // the mean one for so many bytes, and has_samples; or nobody says how (TIDE_SAMPLED_SOMEHOW).
   uint64_t sampled_every_bytes;
-  bool is_resampled; // that was changed meanwhile: it is the largest
-  char *origin;      // the tool and format it was read from; NULL: ours
+  bool is_resampled;          // that was changed meanwhile: it is the largest
+  uint64_t sampled_now_bytes; // then, what it was at the end; 0: not known
+  char *origin;               // the tool and format it was read from; NULL: ours
   // Filled by the reader, not stored:
   char *file;            // the file it was read from; NULL: none
   bool is_part;          // the file ended before all of its stacks

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "model/image_sums.h"
 #include "observe/store_reading.h"
+#include "observe/switches.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -562,6 +563,7 @@ static void read_facts(struct tide_reading *r)
     uint32_t bits = s->sample_most_bits > h->sample_bits ? s->sample_most_bits : h->sample_bits;
     image->sampled_every_bytes = 1ull << (bits % 64);
     image->is_resampled = s->sample_most_bits != 0;
+    image->sampled_now_bytes = image->is_resampled ? 1ull << (tide_switch_sample_bits(h) % 64) : 0;
     image->has_samples = image->has_spreads = image->sampled_every_bytes > TIDE_SAMPLED_SOMEHOW;
     image->has_touches = false;
     image->lacks |= TIDE_LACK_TEMP | TIDE_LACK_RESIZES | TIDE_LACK_THREADS;

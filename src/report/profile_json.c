@@ -104,6 +104,8 @@ static void write_sampling(struct tide_json *json, const struct tide_image *imag
     tide_json_put_text(json, "every_bytes", NULL);
   if (image->is_resampled)
     tide_json_put_bool(json, "changed", true);
+  if (image->sampled_now_bytes)
+    tide_json_put_u64(json, "last_bytes", image->sampled_now_bytes);
   tide_json_close_object(json);
 }
 

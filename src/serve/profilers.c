@@ -427,8 +427,10 @@ static void answer_metrics(const struct subject *subject, struct tide_reply *rep
       {"tidemark_processes", "gauge", "Processes that are recorded now.",
        (double)n_running(subject->exhibit->capture)},
       {"tidemark_sample_interval_bytes", "gauge",
-       "Bytes between two sampled allocations in the mean, the most so far; 0: every one is "
-       "recorded.",
+       "Bytes between two sampled allocations in the mean, as it is now; 0: every one is recorded.",
+       (double)(image->sampled_now_bytes ? image->sampled_now_bytes : image->sampled_every_bytes)},
+      {"tidemark_sample_interval_max_bytes", "gauge",
+       "The largest that it has been, which bounds the errors of all that was recorded.",
        (double)image->sampled_every_bytes},
       {"tidemark_recorder_lost_events_total", "counter",
        "Events that could not be counted, or not at their stack.",

@@ -137,6 +137,8 @@ static void get_image(struct tide_cursor *in, struct tide_image *image)
     image->paused_ns = tide_cursor_varint(in);
     image->is_paused = tide_cursor_varint(in);
   }
+  uint64_t now_bytes = more & TIDE_IMAGE_SAMPLED_NOW ? tide_cursor_varint(in) : 0;
+  image->sampled_now_bytes = image->is_resampled ? now_bytes : 0;
 }
 
 // Row 0 of the tables that have one from the start, so that index 0 is good in any file.

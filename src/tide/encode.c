@@ -98,16 +98,20 @@ void tide_encode_image(struct tide_buf *out, const struct tide_image *image)
   tide_buf_string(out, image->origin);
   tide_buf_varint(out, image->sampled_every_bytes);
   tide_buf_string(out, image->refused);
+  bool is_resampled = image->has_spreads && image->is_resampled;
+  bool has_now = is_resampled && image->sampled_now_bytes;
   if (image->has_spreads || image->n_pauses)
-    tide_buf_varint(out,
-                    (image->has_spreads ? TIDE_IMAGE_SPREADS : 0) |
-                        (image->n_pauses ? TIDE_IMAGE_PAUSES : 0) |
-                        (image->has_spreads && image->is_resampled ? TIDE_IMAGE_RESAMPLED : 0));
+    tide_buf_varint(out, (image->has_spreads ? TIDE_IMAGE_SPREADS : 0) |
+                             (image->n_pauses ? TIDE_IMAGE_PAUSES : 0) |
+                             (is_resampled ? TIDE_IMAGE_RESAMPLED : 0) |
+                             (has_now ? TIDE_IMAGE_SAMPLED_NOW : 0));
   if (image->n_pauses) {
     tide_buf_varint(out, image->n_pauses);
     tide_buf_varint(out, image->paused_ns);
     tide_buf_varint(out, image->is_paused);
   }
+  if (has_now)
+    tide_buf_varint(out, image->sampled_now_bytes);
 }
 
 static void put_table_head(struct tide_buf *out, size_t first, size_t n)

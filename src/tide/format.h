@@ -55,6 +55,7 @@ enum { // of IMAGE: what there is more
   TIDE_IMAGE_SPREADS = 1,
   TIDE_IMAGE_PAUSES = 2,
   TIDE_IMAGE_RESAMPLED = 4,
+  TIDE_IMAGE_SAMPLED_NOW = 8,
 };
 
 struct tide_part {

@@ -208,6 +208,8 @@ def decode_image(p, own_index):
     image["n_pauses"] = p.varint(32) if more & 2 else 0
     image["paused_ns"] = p.varint() if more & 2 else 0
     image["is_paused"] = int(p.varint() != 0) if more & 2 else 0
+    now_bytes = p.varint() if more & 8 else 0
+    image["sampled_now_bytes"] = now_bytes if image["is_resampled"] else 0
     if image["parent_image"] > own_index:
         raise Stop("an image comes before its parent")
     if image["end_kind"] > 4:

@@ -243,6 +243,7 @@ static void gen_spreads(const struct gen *before, struct tide_image *image)
   struct gen own = {before->state * 47, before->scale}, *g = &own;
   image->has_spreads = image->has_samples && below(g, 2);
   image->is_resampled = image->has_spreads && image->n_pauses % 2;
+  image->sampled_now_bytes = image->is_resampled ? image->paused_ns : 0;
   for (size_t i = 0; i < image->n_sites && image->has_spreads; i++) {
     struct tide_site *site = &image->sites[i];
     site->alloc_blocks_spread = any(g);

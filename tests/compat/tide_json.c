@@ -254,6 +254,7 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   U(sampled_every_bytes);
   S(refused);
   U(is_resampled);
+  U(sampled_now_bytes);
   U(n_pauses);
   U(paused_ns);
   U(is_paused);

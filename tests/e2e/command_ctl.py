@@ -283,7 +283,8 @@ def ctl_another_interval(ground):
         expect(not sampled_live(ground, puppet).get("at_second"), f"{how}: a sample has leaked")
         report = ground.report(puppet.end())
         sampled = report["exactness"]["sampled"]
-        expect(sampled == {"every_bytes": 1 << 20, "changed": True}, f"{how}: {sampled}")
+        expect(sampled == {"every_bytes": 1 << 20, "changed": True, "last_bytes": 1 << 20},
+               f"{how}: {sampled}")
         marks = [mark["name"] for mark in report["image"]["marks"]]
         expect(marks == ["a sample for 1.0 MiB"], f"{how}: {marks}")
         text = ground.run(ground.tidemark, "report", "x.tide").stdout if how != "bare" else ""
@@ -311,8 +312,8 @@ def ctl_another_interval_of_children(ground):
     puppet.do("a")
     path = puppet.end()
     told = [ground.report(path, "-p", f"#{i}")["exactness"]["sampled"] for i in range(3)]
-    expect(told == [{"every_bytes": 16384, "changed": True}] + 2 * [{"every_bytes": 16384}],
-           f"{told}")
+    expect(told == [{"every_bytes": 16384, "changed": True, "last_bytes": 16384}]
+           + 2 * [{"every_bytes": 16384}], f"{told}")
 
 
 def sampled_live(ground, puppet):

@@ -147,6 +147,39 @@ def push_pyroscope(ground):
 
 
 @test
+def push_while_recording_is_off(ground):
+    """One more profile, with what was recorded up to then, and then none until it is on."""
+    with Sink() as sink:
+        with pushing(ground, f"pyroscope={sink.url}") as service:
+            wait_for(lambda: sink.requests, "a profile", 60)
+            service.tell("x" * 10)
+
+            def switch(word):
+                done = ground.run(ground.tidemark, "ctl", service.child.pid, word)
+                expect(done.status == 0, done.stderr)
+                return time.time_ns()
+            off = switch("off")
+            service.tell("x" * 40)
+            while "recording is off: servers have" not in service.said:
+                line = service.child.stderr.readline()
+                expect(line, f"nothing is said: {service.said}")
+                service.said += line
+            on = switch("on")
+            service.tell("x" * 20)
+            n = len(sink.requests)
+            wait_for(lambda: len(sink.requests) > n, "another profile", 60)
+        profiles = sink.profiles()
+        # One may have been on its way when it was switched off.
+        meanwhile = [one for one in profiles if off < one[2] < on]
+        expect(len(meanwhile) in (1, 2), f"{len(meanwhile)} of {len(profiles)}")
+        expect(meanwhile[-1][1]["inuse_space"] == 101000, f"{meanwhile[-1]}")
+        totals = ground.report("x.tide")["totals"]
+        expect(sum(one[1]["alloc_space"] for one in profiles) == totals["allocated_bytes"] ==
+               153000, f"{totals}")
+        expect(service.said.count("recording is off") == 1, service.said)
+
+
+@test
 def push_parca(ground):
     """What was allocated is a profile of its own, as a duration makes all columns differences."""
     with Sink() as sink, Sink() as other:

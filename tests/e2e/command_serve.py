@@ -328,6 +328,24 @@ def serve_metrics(ground):
 
 
 @test
+def serve_another_interval(ground):
+    """Which one is now, and which was the largest."""
+    options = "--serve", "127.0.0.1:0", "--sample=64KiB"
+    with serving(ground, options=options) as service:
+        def intervals():
+            got = service.metrics()
+            return (got["tidemark_sample_interval_bytes"],
+                    got["tidemark_sample_interval_max_bytes"])
+        expect(intervals() == (65536, 65536), f"{intervals()}")
+        for word, told in ("sample=1MiB", (1 << 20, 1 << 20)), ("sample=4KiB", (4096, 1 << 20)):
+            done = ground.run(ground.tidemark, "ctl", "-q", service.child.pid, word)
+            expect(done.status == 0, done.stderr)
+            expect(intervals() == told, f"{word}: {intervals()}")
+    sampled = ground.report("x.tide")["exactness"]["sampled"]
+    expect(sampled == {"every_bytes": 1 << 20, "changed": True, "last_bytes": 4096}, f"{sampled}")
+
+
+@test
 def serve_switched_off(ground):
     """No profile is told as one while blocks go unrecorded; metrics say that it is so."""
     profiles = ("/debug/pprof/heap", "/debug/pprof/heap?debug=1", "/debug/pprof/allocs",
