@@ -53,6 +53,7 @@ void fake_store_map(struct fake_store *store, int fd)
   };
   take(&at, &h->areas.text, 65536, 1);
   take(&at, &h->areas.children, 1, sizeof(struct tide_store_children));
+  take(&at, &h->areas.moments, TIDE_MOMENTS, sizeof(struct tide_store_moment));
   if (at > FAKE_STORE_BYTES)
     abort();
   h->stamp.epoch = 1;
