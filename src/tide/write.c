@@ -89,8 +89,9 @@ static void put_frames(struct writer *w, size_t image_idx)
 static void put_sites(struct writer *w, size_t image_idx)
 {
   const struct tide_image *image = &w->capture->images[image_idx];
+  size_t n_most = image->n_sites < TIDE_ROWS_SITES ? image->n_sites : TIDE_ROWS_SITES;
   TIDE_CLEANUP_FREE size_t *order = tide_sites_in_file_order(image);
-  TIDE_CLEANUP_FREE struct tide_site *rows = tide_alloc_array(TIDE_ROWS_SITES, sizeof *rows);
+  TIDE_CLEANUP_FREE struct tide_site *rows = tide_alloc_array(n_most, sizeof *rows);
   for (size_t first = 0; first < image->n_sites; first += TIDE_ROWS_SITES) {
     size_t left = image->n_sites - first, n = left < TIDE_ROWS_SITES ? left : TIDE_ROWS_SITES;
     for (size_t i = 0; i < n; i++)
