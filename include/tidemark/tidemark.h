@@ -78,7 +78,7 @@ static inline void tidemark_private_no_stats(struct tidemark_stats *stats)
 // TIDEMARK_PROCESS: since the program began. Takes as long as there are stacks: some microseconds.
 // TIDEMARK_THREAD: since the first call of this function for it in this thread, which gives 0.
 // If it fails all numbers are 0.
-static inline int tidemark_stats(int whose, struct tidemark_stats *stats)
+static inline int tidemark_stats_read(int whose, struct tidemark_stats *stats)
 {
   if (tidemark_v1_stats)
     return tidemark_v1_stats(whose, stats, sizeof *stats);
@@ -93,8 +93,8 @@ static inline int tidemark_stats(int whose, struct tidemark_stats *stats)
 // above what was live at that moment. Regions may be within one another, overlap, and be open in as
 // many threads as there are; TIDEMARK_THREAD sees nothing of other threads. One that is never
 // ended, because of a longjmp, an exception or a panic, harms nobody, and its memory may be used
-// for anything: of up to 64 open ones in a thread, and 64 of the process, each is exact, then old
-// ones give ENODATA.
+// for anything: of up to 32 open ones in a thread, and 32 of the process, each is exact; of more,
+// some give ENODATA.
 //
 // While a region is open an event costs its thread some nanoseconds more; with TIDEMARK_PROCESS all
 // threads, under a lock.

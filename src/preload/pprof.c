@@ -10,6 +10,7 @@
 // Of the store nothing is believed (store/layout.h, invariant 7): a number that leads anywhere is
 // checked first.
 #include "preload/hook.h"
+#include "preload/now.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 #include "store/store.h"
@@ -234,18 +235,11 @@ static void put_lost(struct writer *w)
   w->nodes[TIDE_NODE_ROOT_LOST].location = id;
 }
 
-// The next node outwards; below TIDE_NODE_FIRST: the kind of stack that it was.
-static uint32_t outer(uint32_t node)
-{
-  uint32_t parent = tide_node_at(node)->parent;
-  return parent < node ? parent : TIDE_NODE_ROOT_NONE;
-}
-
 static void put_sample(struct writer *w, uint32_t stack)
 {
   const struct sums *sums = &w->nodes[stack];
   uint64_t n_ids = 0, n_values = 0;
-  for (uint32_t node = stack; node >= TIDE_NODE_FIRST; node = outer(node)) {
+  for (uint32_t node = stack; node >= TIDE_NODE_FIRST; node = tide_now_outer(node)) {
     if (!w->nodes[node].location)
       put_location(w, node);
     n_ids += varint_bytes(w->nodes[node].location);
@@ -260,24 +254,17 @@ static void put_sample(struct writer *w, uint32_t stack)
   put_length(w, S_LOCATIONS, n_ids);
   if (stack < TIDE_NODE_FIRST)
     put_varint(w, w->nodes[stack].location);
-  for (uint32_t node = stack; node >= TIDE_NODE_FIRST; node = outer(node))
+  for (uint32_t node = stack; node >= TIDE_NODE_FIRST; node = tide_now_outer(node))
     put_varint(w, w->nodes[node].location);
   put_length(w, S_VALUES, n_values);
   for (int i = 0; i < N_COLUMNS; i++)
     put_varint(w, sums->columns[i]);
 }
 
-static bool is_of_heap(uint32_t stack)
-{
-  while (stack >= TIDE_NODE_FIRST)
-    stack = outer(stack);
-  return stack != TIDE_NODE_ROOT_PAGES;
-}
-
 static void put_samples(struct writer *w)
 {
   for (uint32_t stack = TIDE_NODE_ROOT_LOST; stack < w->n_nodes && !w->error; stack++)
-    if (w->nodes[stack].columns[0] && is_of_heap(stack)) {
+    if (w->nodes[stack].columns[0] && tide_now_is_of_heap(stack)) {
       uint64_t *columns = w->nodes[stack].columns;
       for (int i = 2; i < N_COLUMNS; i++) // a free that came while it was read
         columns[i] = (int64_t)columns[i] < 0 ? 0 : columns[i];
@@ -287,34 +274,6 @@ static void put_samples(struct writer *w)
 
 // ---- numbers ----
 
-// A cell with the pairs of its thread that wait for it, as both were at one moment; if its thread
-// never rests, without them.
-static struct tide_cell cell_at(uint32_t id, uint32_t slot)
-{
-  const struct tide_cell *c = &tide_store.cells[id];
-  const struct tide_pairs *waiting = slot < tide_store.n_slots ? &tide_slot_at(slot)->pairs : NULL;
-  struct tide_cell cell = {0};
-  for (int tries = 0; tries < 16; tries++) {
-    struct tide_pairs before = {0}, after = {0};
-    if (waiting)
-      memcpy(&before, waiting, sizeof before);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    memcpy(&cell, c, sizeof cell);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if (!waiting || before.cell != id || cell.stamp.interval != before.interval)
-      return cell;
-    memcpy(&after, waiting, sizeof after);
-    if (memcmp(&before, &after, sizeof before))
-      continue;
-    cell.n_alloc += before.n_ended + (before.open > 0);
-    cell.b_alloc += before.b_ended + (before.open ? before.open - 1 : 0);
-    cell.n_free += before.n_ended;
-    cell.b_free += before.b_ended;
-    return cell;
-  }
-  return cell;
-}
-
 static void add_up(struct writer *w)
 {
   uint32_t n_cells = tide_load_acquire(&tide_store.n_cells);
@@ -322,7 +281,7 @@ static void add_up(struct writer *w)
     uint32_t stack = tide_load_acquire(&tide_owner_at(id)->stack);
     if (!stack || stack >= w->n_nodes)
       continue; // not in use yet, or newer than this moment
-    struct tide_cell cell = cell_at(id, tide_owner_at(id)->slot);
+    struct tide_cell cell = tide_now_cell(id, tide_owner_at(id)->slot);
     uint64_t *columns = w->nodes[stack].columns;
     columns[0] += cell.n_alloc;
     columns[1] += cell.b_alloc;

@@ -26,9 +26,9 @@ void tide_record_free_if_known(struct tide_seat *seat, void *p)
     tide_sample_free(seat, p);
     return;
   }
-  if (!tide_pairs_free_waiting(&t->writer, (uint64_t)p))
-    tide_pairs_free_slowly(&t->writer, (uint64_t)p, t->clock.now);
-  tide_leave(t);
+  bool known = tide_pairs_free_waiting(&t->writer, (uint64_t)p) ||
+               tide_pairs_free_slowly(&t->writer, (uint64_t)p, t->clock.now);
+  tide_leave_after(t, known ? TIDE_EVENT_FREE : TIDE_EVENT_NONE);
 }
 
 // The kernel gave no memory for it, or its part of the map is lost.
@@ -44,17 +44,18 @@ void tide_record_no_room(void)
 __attribute__((noinline)) static void *record_unusual(struct tide_thread *t, struct tide_cell *c,
                                                       void *p, size_t size)
 {
+  bool booked = c && tide_pairs_alloc_any(&t->writer, c, (uint64_t)p, size, t->clock.now);
   if (TIDE_UNLIKELY(!c))
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
-  else if (TIDE_UNLIKELY(!tide_pairs_alloc_any(&t->writer, c, (uint64_t)p, size, t->clock.now)))
+  else if (TIDE_UNLIKELY(!booked))
     tide_record_no_room();
-  tide_leave(t);
+  tide_leave_after(t, booked ? TIDE_EVENT_ALLOC : TIDE_EVENT_NONE);
   return p;
 }
 
 TIDE_COLD static void *leave_owing(struct tide_thread *t, void *p)
 {
-  tide_leave_slow(t);
+  tide_leave_slow(t, TIDE_EVENT_ALLOC);
   return p;
 }
 
@@ -181,7 +182,7 @@ void tide_resize_freed(struct tide_seat *seat, struct tide_resize resize, void *
   } else {
     unknown_resized(old);
   }
-  tide_leave(t);
+  tide_leave_after(t, resize.block.cell ? TIDE_EVENT_FREE : TIDE_EVENT_NONE);
 }
 
 // The old block lives on as the new one: its birth goes along, and its end is no end of a life.
@@ -234,6 +235,8 @@ void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *o
       past->n_moved++;
       past->b_moved += old_size;
     }
+    if (size > old_size)
+      t->writer.slot->b_grown += size - old_size;
   }
-  tide_leave(t);
+  tide_leave_after(t, TIDE_EVENT_RESIZE);
 }

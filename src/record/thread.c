@@ -71,6 +71,7 @@ void tide_threads_after_fork(struct tide_seat *seat)
   free_threads = NULL; // their memory was wiped
   seat->thread = NULL;
   seat->phase = TIDE_PHASE_FRESH;
+  tide_tally_after_fork();
 }
 
 static struct tide_thread *pop_free(void)
@@ -130,6 +131,7 @@ static struct tide_thread *thread_adopt(struct tide_seat *seat, uint32_t tid)
   tide_store_relaxed(&t->owes, 0);
   t->writer.last = t->writer.prev = 0;
   tide_total_join(&t->writer, tid, t->clock.now);
+  tide_tally_adopt(&t->tallied, t->writer.slot);
   return t;
 }
 
@@ -229,11 +231,14 @@ struct tide_thread *tide_thread_begin(struct tide_seat *seat)
   return seat->phase == TIDE_PHASE_GONE ? borrow(seat) : thread_start(seat);
 }
 
-TIDE_COLD void tide_leave_slow(struct tide_thread *t)
+TIDE_COLD void tide_leave_slow(struct tide_thread *t, enum tide_event event)
 {
   if (t->clock.sample_from)
     tide_clock_sample_end(&t->clock, t->writer.slot);
-  tide_store_relaxed(&t->owes, 0); // before it looks: what it is called for later, it is told again
+  if (TIDE_UNLIKELY(t->tallied.is_on))
+    tide_tally_note(&t->tallied, event);
+  // Before it looks: what it is called for later, it is told again.
+  tide_store_relaxed(&t->owes, t->tallied.is_on);
   tide_pairs_look(&t->writer);
   if (t->borrowed) {
     t->borrowed = false;
@@ -260,7 +265,8 @@ TIDE_COLD struct tide_thread *tide_look_up(struct tide_thread *t)
     tide_pairs_retime(&t->writer, t->clock.now);
   if (TIDE_UNLIKELY(tide_boot_is_paused()))
     t->clock.left = 0;
-  tide_store_relaxed(&t->owes, t->clock.sample_from != 0);
+  tide_tally_look(&t->tallied);
+  tide_store_relaxed(&t->owes, t->clock.sample_from || t->tallied.is_on);
   tide_pairs_look(&t->writer); // last: who is called later is told again, by the pulse or by owes
   return t;
 }

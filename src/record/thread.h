@@ -12,6 +12,7 @@
 #pragma once
 #include "record/boot_state.h"
 #include "record/clock.h"
+#include "record/tally.h"
 #include "store/writer.h"
 #include "unwind/capture.h"
 
@@ -41,12 +42,13 @@ struct tide_thread {
   struct tide_seat *seat; // of the thread that has it, or the latest that had
   struct tide_writer writer;
   struct tide_unwind unwind;
+  struct tide_thread_tally tallied; // while it is, it owes something at every event
 };
 
 struct tide_thread *tide_enter_slow(struct tide_seat *seat); // in boot.c: the first event boots
 // Entered, and there is something to see: the time, unloaded code, or that recording has ended.
 struct tide_thread *tide_look_up(struct tide_thread *t);
-void tide_leave_slow(struct tide_thread *t);
+void tide_leave_slow(struct tide_thread *t, enum tide_event event);
 
 // The same for a new block. NULL also while recording is off.
 struct tide_thread *tide_enter_alloc_slow(struct tide_seat *seat);
@@ -105,10 +107,16 @@ TIDE_HOT bool tide_leave_quickly(struct tide_thread *t)
   return true;
 }
 
-TIDE_HOT void tide_leave(struct tide_thread *t)
+TIDE_HOT void tide_leave_after(struct tide_thread *t, enum tide_event event)
 {
   if (TIDE_UNLIKELY(!tide_leave_quickly(t)))
-    tide_leave_slow(t);
+    tide_leave_slow(t, event);
+}
+
+// After something that changes nothing of the heap.
+TIDE_HOT void tide_leave(struct tide_thread *t)
+{
+  tide_leave_after(t, TIDE_EVENT_NONE);
 }
 
 // While another allocator works, what it asks of hooked functions is its own business.

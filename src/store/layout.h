@@ -295,6 +295,7 @@ struct tide_thread_slot {
   uint64_t sampled_ticks, n_sampled; // own cost, sampled (for the overhead estimate)
   char name[16];                     // thread name as of the last look
   struct tide_pairs pairs;           // its latest events
+  uint64_t b_grown;                  // by resizes of blocks that grew
 } __attribute__((aligned(128)));
 _Static_assert(sizeof(struct tide_thread_slot) == 128, "two cache lines");
 

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers for the program itself (tidemark.h): what its heap has come to, and what has changed in a
+// region. Those of the process since its beginning are the sums over the store's cells; all others
+// are tallied as they happen (record/tally.h).
+//
+// What is not known exactly is not told: of samples, of a time that recording was off for a while,
+// of one in which events were lost.
+#include "preload/hook.h"
+#include "preload/now.h"
+#include "record/tally.h"
+#include "store/annex.h"
+
+#include <errno.h>
+#include <string.h>
+#pragma GCC visibility push(default)
+#include <tidemark/tidemark.h>
+#pragma GCC visibility pop
+
+_Static_assert((int)TIDEMARK_PROCESS == TIDE_TALLY_PROCESS, "as the header has it");
+_Static_assert((int)TIDEMARK_THREAD == TIDE_TALLY_THREAD, "as the header has it");
+
+// What is in a struct tidemark_region.
+struct region {
+  struct tide_region_start start; // first: its id is what the header sets to 0
+  uint32_t whose, n_pauses;
+  uint64_t n_lost;
+};
+_Static_assert(sizeof(struct region) <= sizeof(struct tidemark_region), "there is room");
+
+static int fail_with(long error)
+{
+  errno = (int)-error;
+  return -1;
+}
+
+// Where numbers go that the caller wants: to him, if he knows as many as there are.
+static struct tidemark_stats *place_for(void *to, size_t bytes, struct tidemark_stats *spare)
+{
+  return to && bytes == sizeof *spare ? to : spare;
+}
+
+// As much of it as the caller knows; what he knows beyond is 0, and so is all if it failed.
+static int hand_over(struct tidemark_stats *stats, void *to, size_t bytes, long error)
+{
+  if (error)
+    memset(stats, 0, sizeof *stats);
+  if (to && to != stats) {
+    size_t n = bytes < sizeof *stats ? bytes : sizeof *stats;
+    memcpy(to, stats, n);
+    memset((char *)to + n, 0, bytes - n);
+  }
+  return error ? fail_with(error) : 0;
+}
+
+// ---- what is known ----
+
+static uint64_t n_lost(void)
+{
+  const struct tide_store_header *h = tide_store.header;
+  return tide_load_relaxed(&h->n_lost_busy) + tide_load_relaxed(&h->n_lost_full);
+}
+
+static uint32_t n_pauses(void)
+{
+  return tide_load_relaxed(&tide_store.header->switches.n_pauses);
+}
+
+// Is all of this process recorded, at this moment?
+static bool is_recording(void)
+{
+  return tide_boot(&tide_self) && !tide_samples.bits && !tide_boot_is_paused();
+}
+
+// Of one that may have to boot, or be turned away. As a rule, each is an event that is lost.
+TIDE_COLD static long enter_slowly(struct tide_thread **ret)
+{
+  struct tide_seat *seat = &tide_self;
+  const struct tide_thread *t = seat->thread;
+  if (tide_boot_ready() && (seat->phase == TIDE_PHASE_BUSY || (t && t->self == t && !t->idle)))
+    return -EBUSY;
+  if (!is_recording() || seat->phase == TIDE_PHASE_GONE)
+    return -ENODATA;
+  *ret = tide_enter(seat);
+  return *ret ? 0 : -ENODATA;
+}
+
+// 0, and the thread has entered. It looks up for nothing, as it books nothing.
+static long enter(struct tide_thread **ret)
+{
+  struct tide_thread *t = tide_self.thread;
+  if (TIDE_UNLIKELY(!t || !t->idle))
+    return enter_slowly(ret);
+  if (TIDE_UNLIKELY(tide_boot_is_off() || tide_boot_is_paused()))
+    return -ENODATA;
+  t->idle = 0;
+  TIDE_COMPILER_BARRIER();
+  *ret = t;
+  return 0;
+}
+
+// ---- the process ----
+
+struct sums {
+  uint64_t n_alloc, b_alloc, n_free, b_free;
+  uint64_t n_resize, b_resize_old, b_resize_new;
+  struct tide_live_most peak;
+};
+
+static const struct tide_past *past_of(const struct tide_ends *ends)
+{
+  uint32_t id = tide_load_relaxed(&ends->past);
+  id &= (uint32_t)(tide_store.annex_mask / TIDE_STREAK_ANNEX_UNIT);
+  return id ? tide_past_at(id) : NULL;
+}
+
+// Its share of the peak: layout.h, invariant 3.
+static void add_share(struct sums *sums, const struct tide_cell *c, const struct tide_ends *ends)
+{
+  struct tide_live_most share = {tide_cell_live(c), (int64_t)(c->n_alloc - c->n_free)};
+  uint32_t epoch = tide_load_relaxed(&tide_store.header->stamp.epoch);
+  if ((int32_t)(c->stamp.epoch - epoch) >= 0) {
+    bool at_peak = tide_cell_is_single(c) && c->stamp.interval & TIDE_SINGLE_AT_PEAK;
+    share = (struct tide_live_most){at_peak ? (int64_t)c->b_alloc : 0, at_peak};
+    if (ends && !tide_cell_is_single(c))
+      share = (struct tide_live_most){ends->peak_bytes, ends->peak_blocks};
+  }
+  sums->peak.bytes += share.bytes;
+  sums->peak.blocks += share.blocks;
+}
+
+static void add_cell(struct sums *sums, const struct tide_cell *c)
+{
+  const struct tide_ends *ends = tide_ends_find(c);
+  const struct tide_past *past = ends && !tide_cell_is_single(c) ? past_of(ends) : NULL;
+  sums->n_alloc += c->n_alloc;
+  sums->b_alloc += c->b_alloc;
+  sums->n_free += c->n_free;
+  sums->b_free += c->b_free;
+  if (past) {
+    sums->n_resize += past->n_resize;
+    sums->b_resize_old += past->b_resize_old;
+    sums->b_resize_new += past->b_resize_new;
+  }
+  add_share(sums, c, ends);
+}
+
+static uint64_t grown_bytes(void)
+{
+  uint32_t n = tide_load_acquire(&tide_store.n_slots);
+  uint64_t bytes = 0;
+  for (uint32_t i = 1; i < n; i++)
+    bytes += tide_load_relaxed(&tide_slot_at(i)->b_grown);
+  return bytes;
+}
+
+// Among the store's numbers a resize is an allocation and an end.
+static struct tidemark_stats stats_of(const struct sums *s)
+{
+  uint64_t grown = grown_bytes(), more = s->b_resize_new - s->b_resize_old;
+  struct tidemark_stats stats = {
+      .allocations = s->n_alloc - s->n_resize,
+      .deallocations = s->n_free - s->n_resize,
+      .reallocations = s->n_resize,
+      .bytes_allocated = s->b_alloc - s->b_resize_new + grown,
+      .bytes_deallocated = s->b_free - s->b_resize_old + grown - more,
+      .bytes_reallocated = (int64_t)more,
+      .current_blocks = (int64_t)(s->n_alloc - s->n_free),
+      .current_bytes = (int64_t)(s->b_alloc - s->b_free),
+      .max_blocks = s->peak.blocks,
+      .max_bytes = s->peak.bytes,
+  };
+  if (stats.current_bytes > tide_load_relaxed(&tide_store.header->max_bytes) ||
+      stats.current_bytes > stats.max_bytes) { // it is the peak
+    stats.max_blocks = stats.current_blocks;
+    stats.max_bytes = stats.current_bytes;
+  }
+  return stats;
+}
+
+static long process_stats(struct tidemark_stats *ret)
+{
+  if (!is_recording() || n_pauses() || n_lost())
+    return -ENODATA;
+  struct sums sums = {0};
+  uint32_t n_cells = tide_load_acquire(&tide_store.n_cells);
+  uint32_t n_nodes = tide_load_acquire(&tide_store.n_nodes);
+  for (uint32_t id = TIDE_FIRST_CELL; id < n_cells; id++) {
+    const struct tide_owner *owner = tide_owner_at(id);
+    uint32_t stack = tide_load_acquire(&owner->stack);
+    if (!stack || stack >= n_nodes || !tide_now_is_of_heap(stack))
+      continue;
+    struct tide_cell cell = tide_now_cell(id, owner->slot);
+    add_cell(&sums, &cell);
+  }
+  *ret = stats_of(&sums);
+  return 0;
+}
+
+// ---- regions ----
+
+static struct tidemark_stats stats_of_counts(const struct tide_region_counts *c,
+                                             const struct tide_live_most *most)
+{
+  return (struct tidemark_stats){
+      .allocations = c->n_alloc,
+      .deallocations = c->n_free,
+      .reallocations = c->n_resize,
+      .bytes_allocated = c->b_alloc,
+      .bytes_deallocated = c->b_free,
+      .bytes_reallocated = c->b_resize,
+      .current_blocks = (int64_t)(c->n_alloc - c->n_free),
+      .current_bytes = (int64_t)(c->b_alloc - c->b_free),
+      .max_blocks = most->blocks,
+      .max_bytes = most->bytes,
+  };
+}
+
+static void open_region(struct tide_thread *t, struct region *region, uint32_t whose)
+{
+  region->whose = whose;
+  region->n_pauses = n_pauses();
+  region->n_lost = n_lost();
+  tide_tally_open(&t->tallied, whose, &region->start);
+  tide_store_relaxed(&t->owes, 1);
+}
+
+static long read_region(struct tide_thread *t, const struct region *region,
+                        struct tidemark_stats *ret)
+{
+  struct tide_region_counts counts;
+  struct tide_live_most most;
+  bool is_foreign;
+  if (!tide_tally_read(&t->tallied, region->whose, &region->start, &counts, &most, &is_foreign))
+    return is_foreign ? -EINVAL : -ENODATA;
+  if (region->n_pauses != n_pauses() || region->n_lost != n_lost())
+    return -ENODATA;
+  *ret = stats_of_counts(&counts, &most);
+  return 0;
+}
+
+// A thread's own numbers are those of a region that begins when it first asks.
+static long thread_stats(struct tidemark_stats *ret)
+{
+  struct tide_thread *t;
+  long error = enter(&t);
+  if (error)
+    return error;
+  struct tide_thread_tally *own = &t->tallied;
+  struct region *since = (struct region *)own->since;
+  _Static_assert(sizeof own->since >= sizeof *since, "there is room");
+  if (!since->start.id)
+    open_region(t, since, TIDE_TALLY_THREAD);
+  error = read_region(t, since, ret);
+  tide_leave(t);
+  return error;
+}
+
+int tidemark_v1_stats(int whose, void *stats, size_t bytes)
+{
+  struct tidemark_stats spare, *all = place_for(stats, bytes, &spare);
+  long error = whose == TIDEMARK_PROCESS  ? process_stats(all)
+               : whose == TIDEMARK_THREAD ? thread_stats(all)
+                                          : -EINVAL;
+  return hand_over(all, stats, bytes, error);
+}
+
+int tidemark_v1_region_begin(void *at, size_t bytes, int whose)
+{
+  struct region *region = at;
+  struct tide_thread *t;
+  if ((whose != TIDEMARK_PROCESS && whose != TIDEMARK_THREAD) || bytes < sizeof *region)
+    return fail_with(-EINVAL);
+  region->start.id = 0;
+  long error = enter(&t);
+  if (error)
+    return fail_with(error);
+  open_region(t, region, (uint32_t)whose);
+  tide_leave(t);
+  return 0;
+}
+
+int tidemark_v1_region_read(const void *at, void *stats, size_t bytes)
+{
+  const struct region *region = at;
+  struct tidemark_stats spare, *change = place_for(stats, bytes, &spare);
+  struct tide_thread *t;
+  long error = region->start.id ? enter(&t) : -ENODATA;
+  if (!error) {
+    error = read_region(t, region, change);
+    tide_leave(t);
+  }
+  return hand_over(change, stats, bytes, error);
+}
+
+int tidemark_v1_region_end(void *at, void *stats, size_t bytes)
+{
+  struct region *region = at;
+  struct tidemark_stats spare, *change = place_for(stats, bytes, &spare);
+  struct tide_thread *t;
+  long error = region->start.id ? enter(&t) : -ENODATA;
+  if (!error) {
+    error = read_region(t, region, change);
+    tide_tally_close(&t->tallied, region->whose, &region->start);
+    if (error != -EINVAL) // another thread's
+      region->start.id = 0;
+    tide_leave(t);
+  }
+  return hand_over(change, stats, bytes, error);
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a thread allocates and frees, counted as it happens: for a program that asks (regions, in
+// tidemark.h). The store counts by stack, so that a sum would take as long as there are stacks, and
+// a maximum of some while could not be told at all.
+//
+// It costs nothing while nobody asks. A thread that is tallied always owes something (thread.h), so
+// that each of its events ends in tide_leave_slow(), with what kind of event it was. How much it
+// was is told by what the thread's slot holds, with what waits in its pairs: before and after.
+//
+//     live bytes               /\                  open regions, each with the most that was
+//        |            /\      /  \                 live from its beginning to that of the next
+//        |      /\   /  \  B_/    \_ now
+//        |  A__/  \_/    \/                        A: the first two summits, B: the third.
+//        |__/___________________________ time      The most since A is the highest of A and B.
+//
+// So an event looks at the latest region alone, and a region that nobody ends is one entry too many
+// in a table that is the recorder's own: nothing points to memory of the program's.
+//
+// All threads together are counted in the same way, under a lock, while a region of the process is
+// open. That begins as each thread looks up before its next event.
+#pragma once
+#include "rt/base.h"
+
+// The kind of an event, told when its thread leaves.
+enum tide_event { TIDE_EVENT_NONE, TIDE_EVENT_ALLOC, TIDE_EVENT_FREE, TIDE_EVENT_RESIZE };
+
+struct tide_region_counts {
+  uint64_t n_alloc, n_free, n_resize; // a resize is neither of the others
+  uint64_t b_alloc, b_free;           // what resizes gain and lose included
+  int64_t b_resize;
+};
+
+struct tide_live_most {
+  int64_t bytes, blocks;
+};
+
+enum { TIDE_OPEN_MOST = 32 };
+
+struct tide_region_table {
+  struct tide_region_counts counts; // while any is open
+  uint64_t last_id;
+  uint32_t n_open;
+  struct tide_open {
+    uint64_t id;
+    struct tide_live_most most; // until the next one began
+  } open[TIDE_OPEN_MOST];
+};
+
+struct tide_thread_slot;
+
+struct tide_thread_tally {
+  const struct tide_thread_slot *slot;
+  bool is_on;         // each event is noted
+  int64_t held;       // as of the latest
+  uint64_t serial;    // of the thread that has this state, among all; 0: it has not asked
+  uint64_t since[16]; // a region of the way in's, for what the thread did since it first asked
+  struct tide_region_table tally;
+};
+
+// A thread takes over a state: it has no open regions. After its clock was read.
+void tide_tally_adopt(struct tide_thread_tally *own, const struct tide_thread_slot *slot);
+// The thread looks up, after its clock was read: is it to be tallied from now on?
+void tide_tally_look(struct tide_thread_tally *own);
+// The end of an event of a thread that is.
+void tide_tally_note(struct tide_thread_tally *own, enum tide_event event);
+void tide_tally_after_fork(void);
+
+// ---- by a thread that has entered, and owes something from then on ----
+
+// Which of two tables: the thread's, or that of the process.
+enum tide_tally_whose { TIDE_TALLY_PROCESS, TIDE_TALLY_THREAD };
+
+// Where a region began. Of the caller's memory: nothing of it is believed.
+struct tide_region_start {
+  uint64_t id;     // 0: it is not open
+  uint64_t image;  // in which fork child
+  uint64_t serial; // of its thread
+  struct tide_region_counts base;
+};
+
+void tide_tally_open(struct tide_thread_tally *own, enum tide_tally_whose whose,
+                     struct tide_region_start *ret);
+// What has changed since, and the most that was live above what was then. False: it is not open any
+// more. ret_is_foreign: it is another thread's.
+bool tide_tally_read(struct tide_thread_tally *own, enum tide_tally_whose whose,
+                     const struct tide_region_start *start, struct tide_region_counts *ret_counts,
+                     struct tide_live_most *ret_most, bool *ret_is_foreign);
+void tide_tally_close(struct tide_thread_tally *own, enum tide_tally_whose whose,
+                      const struct tide_region_start *start);
