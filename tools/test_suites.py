@@ -22,9 +22,9 @@ OTHER_ARCH = {"x86_64": "aarch64", "aarch64": "x86_64"}[platform.machine()]
 # How many inputs a fuzz target makes from its corpus: a few seconds of a core each, fewer where the
 # second half of them reached next to nothing new (libFuzzer's "cov"). The same number on any
 # machine, busy or not.
-FUZZ_RUNS = {"dhat": 4000, "folded": 800, "heap_text": 3000, "heaptrack": 1600, "massif": 7000,
-             "perfmap": 60000, "pprof": 12000, "request": 60000, "rules": 40000, "store": 10000,
-             "suppressions": 60000, "symbol": 50000, "tide": 1200, "unpack": 50000,
+FUZZ_RUNS = {"budgets": 30000, "dhat": 4000, "folded": 800, "heap_text": 3000, "heaptrack": 1600,
+             "massif": 7000, "perfmap": 60000, "pprof": 12000, "request": 60000, "rules": 40000,
+             "store": 10000, "suppressions": 60000, "symbol": 50000, "tide": 1200, "unpack": 50000,
              "unwind": 80000}
 FUZZ_SECONDS = int(os.environ.get("FUZZ_SECONDS", "0"))  # instead: for so long
 FUZZ_TIME_LIMIT_S = 300

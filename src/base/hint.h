@@ -28,13 +28,15 @@ enum tide_hint {
   // What is left out here, and how it is shown.
   TIDE_HINT_ALL_FRAMES,
   TIDE_HINT_ALL_NODES,
-  TIDE_HINT_PROCESS, // another one of the capture
+  TIDE_HINT_PROCESS,    // another one of the capture
+  TIDE_HINT_OF_PROCESS, // the one that follows, within a command
   // What to look at next.
   TIDE_HINT_SEE_PAGE,
   TIDE_HINT_SEE_REPORT,
   TIDE_HINT_SEE_LEAKS,
   TIDE_HINT_SEE_TEMPORARY,
   TIDE_HINT_SEE_TOTAL,
+  TIDE_HINT_SEE_COUNT, // of allocations
   TIDE_HINT_SEE_PAGES, // mapped by the program itself
   TIDE_HINT_SEE_TREE_OF_PAGES,
   TIDE_HINT_SEE_DIFF,      // of two captures

@@ -5,6 +5,7 @@
 #include "cli/arguments.h"
 
 #include "base/alloc.h"
+#include "base/suggest.h"
 #include "base/units.h"
 #include "supervise/run.h"
 
@@ -17,66 +18,7 @@
 
 // ---- did you mean ----
 //
-// Did you mean: what other tools call it, or else the nearest word of a list by edit distance, if
-// it is near enough to be a slip.
-
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-  unsigned ab = a < b ? a : b;
-  return ab < c ? ab : c;
-}
-
-// Edits (insert, delete, replace, swap of neighbours) that lead from a to b.
-static unsigned edits_apart(const char *a, const char *b)
-{
-  size_t n = strlen(a), m = strlen(b), stride = m + 1;
-  TIDE_CLEANUP_FREE unsigned *cost = tide_alloc_array((n + 1) * stride, sizeof *cost);
-  for (size_t i = 0; i <= n; i++)
-    cost[i * stride] = (unsigned)i;
-  for (size_t j = 0; j <= m; j++)
-    cost[j] = (unsigned)j;
-  for (size_t i = 1; i <= n; i++) {
-    for (size_t j = 1; j <= m; j++) {
-      unsigned *at = &cost[i * stride + j];
-      *at = min3(at[-1] + 1, *(at - stride) + 1, *(at - stride - 1) + (a[i - 1] != b[j - 1]));
-      bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped && *(at - 2 * stride - 2) + 1 < *at)
-        *at = *(at - 2 * stride - 2) + 1;
-    }
-  }
-  return cost[n * stride + m];
-}
-
-// The only word that starts with the given one, or NULL.
-static const char *completed(const char *word, const char *const *words, size_t n_words)
-{
-  const char *found = NULL;
-  for (size_t i = 0; i < n_words && strlen(word) >= 2; i++) {
-    if (strncmp(word, words[i], strlen(word)) != 0)
-      continue;
-    if (found)
-      return NULL;
-    found = words[i];
-  }
-  return found;
-}
-
-// The word of the list that was most likely meant, or NULL when none is near.
-static const char *suggest_nearest(const char *word, const char *const *words, size_t n_words)
-{
-  const char *best = completed(word, words, n_words);
-  if (best)
-    return best;
-  unsigned best_distance = (unsigned)strlen(word) / 3 + 2; // nearer than this: a slip
-  for (size_t i = 0; i < n_words; i++) {
-    unsigned d = edits_apart(word, words[i]);
-    if (d < best_distance && d < strlen(words[i])) {
-      best = words[i];
-      best_distance = d;
-    }
-  }
-  return best;
-}
+// What other tools call it, or else the nearest word of a list (base/suggest.h).
 
 #define RUNS "'tidemark run COMMAND' records a program"
 #define VIEWS "'tidemark view FILE' shows a capture in the browser"
@@ -102,6 +44,8 @@ static const struct known {
     {"top", "'tidemark report FILE' shows who held most"},
     {"print", "'tidemark report FILE' shows who held most"},
     {"stats", "'tidemark info FILE' tells the facts of a capture"},
+    {"assert", "'tidemark check --max-peak 64MiB FILE' tells whether budgets were kept"},
+    {"budget", "'tidemark check --max-peak 64MiB FILE' tells whether budgets were kept"},
     {"compare", "'tidemark diff BEFORE AFTER' compares two captures"},
     {"convert", "'tidemark export --to FORMAT FILE' writes other tools' formats"},
 };
@@ -182,7 +126,7 @@ enum tide_verb tide_verb_find(const char *name, struct tide_diag *diag)
     if (strcmp(name, names[i]) == 0)
       return (enum tide_verb)i;
   }
-  refuse_verb(name, suggest_nearest(name, names, TIDE_VERBS_N), diag);
+  refuse_verb(name, tide_suggest_nearest(name, names, TIDE_VERBS_N), diag);
   return TIDE_VERBS_N;
 }
 
@@ -221,7 +165,7 @@ static enum tide_err unknown_option(const struct parser *p, const char *option, 
   if (known)
     return tide_fail(p->diag, TIDE_ERR_USAGE, "'tidemark %s' has no option %s; %s",
                      tide_verb_name(verb), option, known);
-  const char *meant = name ? suggest_nearest(name, names, n) : NULL;
+  const char *meant = name ? tide_suggest_nearest(name, names, n) : NULL;
   if (meant)
     return tide_fail(p->diag, TIDE_ERR_USAGE, "'tidemark %s' has no option %s; did you mean --%s?",
                      tide_verb_name(verb), option, meant);
@@ -269,7 +213,7 @@ static enum tide_err set_choice(const struct parser *p, const struct tide_option
                                             : ", ",
                     row->words[i]);
   }
-  const char *meant = suggest_nearest(value, row->words, row->n_words);
+  const char *meant = tide_suggest_nearest(value, row->words, row->n_words);
   enum tide_err err =
       meant ? tide_fail(p->diag, TIDE_ERR_USAGE, "--%s takes %s, not \"%s\"; did you mean \"%s\"?",
                         row->name, tide_buf_cstr(&list), value, meant)
@@ -428,7 +372,9 @@ void tide_arguments_done(struct tide_arguments *arguments)
   free(arguments->dump_every);
   free(arguments->dump_on);
   free(arguments->dump_keep);
+  free(arguments->max_sites);
   arguments->rest = NULL;
   arguments->debug_dirs = arguments->push = arguments->push_labels = NULL;
   arguments->dump_every = arguments->dump_on = arguments->dump_keep = NULL;
+  arguments->max_sites = NULL;
 }

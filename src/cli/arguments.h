@@ -5,6 +5,7 @@
 #pragma once
 #include "base/err.h"
 #include "base/sink.h"
+#include "check/budgets.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +24,7 @@ enum tide_verb {
   TIDE_VERB_VIEW,
   TIDE_VERB_SERVE,
   TIDE_VERB_DIFF,
+  TIDE_VERB_CHECK,
   TIDE_VERB_EXPLAIN,
   TIDE_VERB_MERGE,
   TIDE_VERB_FETCH,
@@ -80,8 +82,12 @@ struct tide_arguments {
   char *dump_every, *dump_on, *dump_keep; // likewise
   const char *push_token_file, *push_tenant;
   bool push_debuginfo;
-  uint64_t push_every_s; // 0: not given
-  char **rest;           // what is not an option, NULL-terminated; owned
+  uint64_t push_every_s;                        // 0: not given
+  const char *max[TIDE_LIMITED_N], *max_growth; // of check, as they were typed; NULL: not given
+  char *max_sites;                              // likewise, separated by line ends; owned
+  const char *baseline, *budget, *program, *result;
+  int check_format; // enum tide_check_format
+  char **rest;      // what is not an option, NULL-terminated; owned
   size_t n_rest;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One function per verb. Each returns the exit status: 0 done, 1 failed, 2 misunderstood; run: the
-// command's own.
+// command's own; check: 0 kept, 1 broken, 2 could not tell.
 #pragma once
 #include "cli/arguments.h"
 
@@ -15,6 +15,7 @@ int tide_cmd_maps(const struct tide_arguments *arguments);
 int tide_cmd_report(const struct tide_arguments *arguments);
 int tide_cmd_tree(const struct tide_arguments *arguments);
 int tide_cmd_diff(const struct tide_arguments *arguments);
+int tide_cmd_check(const struct tide_arguments *arguments);
 int tide_cmd_explain(const struct tide_arguments *arguments);
 int tide_cmd_merge(const struct tide_arguments *arguments);
 int tide_cmd_fetch(const struct tide_arguments *arguments);

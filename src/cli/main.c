@@ -54,6 +54,7 @@ static int dispatch(const struct tide_arguments *arguments)
   case TIDE_VERB_REPORT: return tide_cmd_report(arguments);
   case TIDE_VERB_TREE: return tide_cmd_tree(arguments);
   case TIDE_VERB_DIFF: return tide_cmd_diff(arguments);
+  case TIDE_VERB_CHECK: return tide_cmd_check(arguments);
   case TIDE_VERB_EXPLAIN: return tide_cmd_explain(arguments);
   case TIDE_VERB_MERGE: return tide_cmd_merge(arguments);
   case TIDE_VERB_FETCH: return tide_cmd_fetch(arguments);

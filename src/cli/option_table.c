@@ -3,6 +3,7 @@
 // Every verb and every option, once.
 #include "cli/arguments.h"
 
+#include "report/check.h"
 #include "view/blame.h"
 #include "view/groups.h"
 
@@ -16,11 +17,12 @@ enum {
   TABLES = VERB(REPORT) | VERB(DIFF),
   VIEWING = TABLES | VERB(TREE) | VERB(EXPORT), // through names, with a question and filters
   WRITING = VERB(RUN) | VERB(ATTACH) | VERB(TOP) | VERB(MERGE) | VERB(FETCH) | VERB(HTML) |
-            VERB(EXPORT) | VERB(SYMBOLIZE),
+            VERB(EXPORT) | VERB(SYMBOLIZE) | VERB(CHECK),
   RECORDING = VERB(RUN) | VERB(ATTACH),
-  ASKING = READING | VIEWING | VERB(MERGE) | VERB(FETCH) | VERB(EXPLAIN), // perhaps over HTTP
+  ASKING = READING | VIEWING | VERB(MERGE) | VERB(FETCH) | VERB(EXPLAIN) |
+           VERB(CHECK), // perhaps over HTTP
   SHOWING = VERB(TOP) | VERB(RUN) | VERB(ATTACH) | TABLES | VERB(TREE) | VERB(INFO) | VERB(MAPS) |
-            VERB(EXPLAIN),
+            VERB(EXPLAIN) | VERB(CHECK),
   ALL = (1u << TIDE_VERBS_N) - 1,
 };
 
@@ -108,6 +110,15 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "grow, 1 when it did, and 2 when that cannot be told. A URL with --seconds N\n"
          "is compared with itself so much later.\n",
          TIDE_OPERAND_CAPTURE},
+    [TIDE_VERB_CHECK] =
+        {"check", "[FILE...] | -- COMMAND [ARGUMENT...]",
+         "say whether a run kept its budgets, for tests and CI",
+         "Exit status 0: all kept, 1: one is broken, 2: that cannot be told, as of a run\n"
+         "with a process that was not recorded. A budget is of each process by itself.\n"
+         "A command is recorded as by 'tidemark run'; one that fails passes its own\n"
+         "status on. Without a budget the file tidemark.toml of the current directory\n"
+         "has them. A broken one is told with the lines of code. FILE as for report.\n",
+         TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_EXPLAIN] =
         {"explain", "[FILE [AFTER]|PID]",
          "say what is wrong with a program's use of memory, and where",
@@ -165,9 +176,43 @@ static const char *const format_words[] = {
 #undef EXPORT
 };
 
+static const char *const check_format_words[] = {
+#define X(name, word) word,
+    TIDE_CHECK_FORMAT_LIST(X)
+#undef X
+};
+
 static const char *const how_words[] = {"auto", "preload", "agent"};
 
 const struct tide_option_row tide_option_rows[] = {
+    {VERB(CHECK), 0, "max-peak", "SIZE", TIDE_OPTION_TEXT, AT(max[TIDE_LIMITED_PEAK]), NULL, 0,
+     "at most SIZE of the heap live at once: 64MiB"},
+    {VERB(CHECK), 0, "max-total", "SIZE", TIDE_OPTION_TEXT, AT(max[TIDE_LIMITED_TOTAL]), NULL, 0,
+     "at most SIZE allocated in all"},
+    {VERB(CHECK), 0, "max-allocs", "N", TIDE_OPTION_TEXT, AT(max[TIDE_LIMITED_ALLOCS]), NULL, 0,
+     "at most N allocations"},
+    {VERB(CHECK), 0, "max-leaked", "SIZE", TIDE_OPTION_TEXT, AT(max[TIDE_LIMITED_LEAKED]), NULL, 0,
+     "at most SIZE never freed"},
+    {VERB(CHECK), 0, "max-temp", "SIZE", TIDE_OPTION_TEXT, AT(max[TIDE_LIMITED_TEMP]), NULL, 0,
+     "at most SIZE freed within one further allocation"},
+    {VERB(CHECK), 0, "max-rss", "SIZE", TIDE_OPTION_TEXT, AT(max[TIDE_LIMITED_RSS]), NULL, 0,
+     "at most SIZE in memory"},
+    {VERB(CHECK), 0, "max-site", "SITE", TIDE_OPTION_LIST, AT(max_sites), NULL, 0,
+     "RE=SIZE: so much at the peak through code like RE; again"},
+    {VERB(CHECK), 0, "baseline", "FILE", TIDE_OPTION_TEXT, AT(baseline), NULL, 0,
+     "the capture that growth is from"},
+    {VERB(CHECK), 0, "max-growth", "SHARE", TIDE_OPTION_TEXT, AT(max_growth), NULL, 0,
+     "each number of it grows by SHARE at most: 5%"},
+    {VERB(CHECK), 0, "program", "NAME", TIDE_OPTION_TEXT, AT(program), NULL, 0,
+     "these budgets are of processes of this executable"},
+    {VERB(CHECK), 0, "budget", "FILE", TIDE_OPTION_TEXT, AT(budget), NULL, 0,
+     "more budgets in FILE (default: tidemark.toml, alone)"},
+    {VERB(CHECK), 0, "format", "FORMAT", TIDE_OPTION_CHOICE, AT(check_format), check_format_words,
+     N(check_format_words), "text (default), json, github, junit or sarif"},
+    {VERB(CHECK), 0, "result", "FILE", TIDE_OPTION_TEXT, AT(result), NULL, 0,
+     "write the verdict to FILE, not to standard output"},
+    {VERB(CHECK), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0,
+     "do not say where the capture was saved"},
     {WRITING, 'o', "output", "FILE", TIDE_OPTION_TEXT, AT(output), NULL, 0,
      "write to FILE (run: %p is the pid, %n the program)"},
     {WRITING, 'f', "force", NULL, TIDE_OPTION_FLAG, AT(force), NULL, 0,
@@ -178,20 +223,20 @@ const struct tide_option_row tide_option_rows[] = {
      "let it go after TIME: 30s, 5m, 1h"},
     {VERB(RUN) | VERB(ATTACH) | VERB(TOP), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0,
      "no report, only errors"},
-    {VERB(RUN) | VERB(ATTACH) | VERB(TOP), 0, "depth", "N", TIDE_OPTION_NUMBER, AT(depth), NULL, 0,
-     "keep at most N frames of a stack (default: all)"},
-    {VERB(RUN) | VERB(ATTACH), 0, "sample", "SIZE", TIDE_OPTION_EVERY, AT(sample), NULL, 0,
-     "estimate from samples, one for SIZE bytes (512 KiB)"},
+    {VERB(RUN) | VERB(ATTACH) | VERB(TOP) | VERB(CHECK), 0, "depth", "N", TIDE_OPTION_NUMBER,
+     AT(depth), NULL, 0, "keep at most N frames of a stack (default: all)"},
+    {VERB(RUN) | VERB(ATTACH) | VERB(CHECK), 0, "sample", "SIZE", TIDE_OPTION_EVERY, AT(sample),
+     NULL, 0, "estimate from samples, one for SIZE bytes (512 KiB)"},
     {RECORDING, 0, "start-paused", NULL, TIDE_OPTION_FLAG, AT(start_paused), NULL, 0,
      "record nothing until 'tidemark ctl PID on'"},
     {VERB(CTL), 'f', "force", NULL, TIDE_OPTION_FLAG, AT(force), NULL, 0,
      "dump: overwrite FILE if it exists"},
     {VERB(CTL), 'q', "quiet", NULL, TIDE_OPTION_FLAG, AT(quiet), NULL, 0, "only errors"},
-    {VERB(RUN) | VERB(TOP), 0, "no-follow", NULL, TIDE_OPTION_FLAG, AT(no_follow), NULL, 0,
-     "do not record the processes the command starts"},
-    {VERB(RUN) | VERB(TOP), 0, "how", "WAY", TIDE_OPTION_CHOICE, AT(how), how_words, N(how_words),
-     "how it is recorded: auto (default), preload or agent"},
-    {VERB(RUN), 0, "wait", NULL, TIDE_OPTION_FLAG, AT(wait), NULL, 0,
+    {VERB(RUN) | VERB(TOP) | VERB(CHECK), 0, "no-follow", NULL, TIDE_OPTION_FLAG, AT(no_follow),
+     NULL, 0, "do not record the processes the command starts"},
+    {VERB(RUN) | VERB(TOP) | VERB(CHECK), 0, "how", "WAY", TIDE_OPTION_CHOICE, AT(how), how_words,
+     N(how_words), "how it is recorded: auto (default), preload or agent"},
+    {VERB(RUN) | VERB(CHECK), 0, "wait", NULL, TIDE_OPTION_FLAG, AT(wait), NULL, 0,
      "record processes the command leaves behind, to their end"},
     {VERB(RUN) | VERB(ATTACH), 0, "view", NULL, TIDE_OPTION_FLAG, AT(view), NULL, 0,
      "show the page in the browser while it runs"},
@@ -329,26 +374,26 @@ const struct tide_option_row tide_option_rows[] = {
      "show the N largest stacks (1) of each row"},
     {VERB(REPORT) | VERB(TREE), 0, "all-frames", NULL, TIDE_OPTION_FLAG, AT(all_frames), NULL, 0,
      "show stacks whole, with the frames that rules fold"},
-    {VERB(RUN) | VERB(ATTACH) | VERB(TOP) | TABLES | VERB(EXPLAIN) | PAGES, 0, "blame", "WHOM",
-     TIDE_OPTION_CHOICE, AT(blame), tide_blamed_words, TIDE_BLAMED_N,
+    {VERB(RUN) | VERB(ATTACH) | VERB(TOP) | TABLES | VERB(EXPLAIN) | VERB(CHECK) | PAGES, 0,
+     "blame", "WHOM", TIDE_OPTION_CHOICE, AT(blame), tide_blamed_words, TIDE_BLAMED_N,
      "rows lead with own code, or with the library below"},
     {VERB(RUN) | VERB(ATTACH) | VERB(TOP) | VERB(SERVE) | VERB(MAPS) | VERB(EXPLAIN) | VIEWING |
-         PAGES,
+         PAGES | VERB(CHECK),
      0, "rules", "FILE", TIDE_OPTION_TEXT, AT(rules), NULL, 0,
      "whose frames are, by the rules in FILE"},
     {READING | VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(TOP) | VERB(SERVE) | VERB(DOCTOR) |
-         VERB(MAPS) | VERB(EXPLAIN),
+         VERB(MAPS) | VERB(EXPLAIN) | VERB(CHECK),
      0, "debug-dir", "DIR", TIDE_OPTION_PATHS, AT(debug_dirs), NULL, 0,
      "look for debug info in DIR too; may be repeated"},
-    {((READING | VIEWING) & ~VERB(INFO)) | VERB(MAPS) | VERB(EXPLAIN), 0, "no-debuginfod", NULL,
-     TIDE_OPTION_FLAG, AT(no_debuginfod), NULL, 0,
+    {((READING | VIEWING) & ~VERB(INFO)) | VERB(MAPS) | VERB(EXPLAIN) | VERB(CHECK), 0,
+     "no-debuginfod", NULL, TIDE_OPTION_FLAG, AT(no_debuginfod), NULL, 0,
      "download no debug info, even if DEBUGINFOD_URLS is set"},
     {VIEWING | VERB(RUN) | VERB(ATTACH) | VERB(TOP) | VERB(SERVE) | VERB(MAPS) | VERB(EXPLAIN) |
-         PAGES | VERB(SYMBOLIZE),
+         PAGES | VERB(SYMBOLIZE) | VERB(CHECK),
      0, "no-cache", NULL, TIDE_OPTION_FLAG, AT(no_cache), NULL, 0,
      "neither use nor fill the cache of names"},
-    {TABLES | VERB(TREE) | VERB(INFO) | VERB(DOCTOR) | VERB(MAPS) | VERB(EXPLAIN), 0, "json", NULL,
-     TIDE_OPTION_FLAG, AT(json), NULL, 0, "print JSON for programs"},
+    {TABLES | VERB(TREE) | VERB(INFO) | VERB(DOCTOR) | VERB(MAPS) | VERB(EXPLAIN) | VERB(CHECK), 0,
+     "json", NULL, TIDE_OPTION_FLAG, AT(json), NULL, 0, "print JSON for programs"},
     {TABLES, 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,
      "print the table as CSV, every measure of every row"},
     {VERB(TREE), 0, "csv", NULL, TIDE_OPTION_FLAG, AT(csv), NULL, 0,
