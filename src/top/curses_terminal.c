@@ -4,23 +4,22 @@
 // go anywhere else. Signals are left alone: with a recording in this process they are blocked, so
 // the size is asked for instead of waiting for a signal about it.
 #define _GNU_SOURCE
-#define NCURSES_WIDECHAR 1
 #include "top/curses_terminal.h"
 
 #include "base/alloc.h"
+#include "top/curses_library.h"
 #include "top/top.h"
 
-#include <curses.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <term.h>
 #include <unistd.h>
 
 #define TERMINAL "/dev/tty"
+#define NC tide_curses_library
 
 struct tide_curses {
   FILE *in, *out;
@@ -30,6 +29,13 @@ struct tide_curses {
 
 // Without colours these are told apart by their brightness, and by what they say.
 enum { PAIR_WARN = 1, PAIR_CURVE, PAIR_MORE, PAIR_LESS };
+
+// Of the terminal that was set up, by its name in terminfo.
+static bool has_capability(const char *name)
+{
+  const char *text = NC.tigetstr(name);
+  return text && text != (const char *)-1;
+}
 
 enum tide_err tide_curses_check(struct tide_diag *diag)
 {
@@ -46,10 +52,15 @@ enum tide_err tide_curses_check(struct tide_diag *diag)
                      "table, 'tidemark view' shows a page",
                      term ? term : "");
   }
-  bool is_known = setupterm(term, fd, &why) == OK;
-  bool moves = is_known && cursor_address && clear_screen;
+  enum tide_err err = tide_curses_load(diag);
+  if (err) {
+    close(fd);
+    return err;
+  }
+  bool is_known = NC.setupterm(term, fd, &why) == OK;
+  bool moves = is_known && has_capability("cup") && has_capability("clear");
   if (is_known)
-    del_curterm(cur_term);
+    NC.del_curterm(NC.set_curterm(NULL));
   close(fd);
   if (!moves)
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
@@ -61,14 +72,14 @@ enum tide_err tide_curses_check(struct tide_diag *diag)
 
 static void prepare_colors(struct tide_curses *curses, bool color)
 {
-  curses->has_color = color && has_colors() && start_color() == OK;
+  curses->has_color = color && NC.has_colors() && NC.start_color() == OK;
   if (!curses->has_color)
     return;
-  use_default_colors();
-  init_pair(PAIR_WARN, COLOR_YELLOW, -1);
-  init_pair(PAIR_CURVE, COLOR_CYAN, -1);
-  init_pair(PAIR_MORE, COLOR_YELLOW, -1);
-  init_pair(PAIR_LESS, COLOR_BLUE, -1);
+  NC.use_default_colors();
+  NC.init_pair(PAIR_WARN, COLOR_YELLOW, -1);
+  NC.init_pair(PAIR_CURVE, COLOR_CYAN, -1);
+  NC.init_pair(PAIR_MORE, COLOR_YELLOW, -1);
+  NC.init_pair(PAIR_LESS, COLOR_BLUE, -1);
 }
 
 enum tide_err tide_curses_open(bool color, struct tide_curses **ret_curses, struct tide_diag *diag)
@@ -77,20 +88,20 @@ enum tide_err tide_curses_open(bool color, struct tide_curses **ret_curses, stru
   curses->in = fopen(TERMINAL, "re");
   curses->out = fopen(TERMINAL, "we");
   if (curses->in && curses->out)
-    curses->screen = newterm(NULL, curses->out, curses->in);
+    curses->screen = NC.newterm(NULL, curses->out, curses->in);
   if (!curses->screen) {
     tide_curses_close(curses);
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED, "the terminal cannot be drawn on");
   }
-  set_term(curses->screen);
-  raw();
-  noecho();
-  nonl();
-  set_escdelay(25);
-  keypad(stdscr, TRUE);
-  nodelay(stdscr, TRUE);
-  leaveok(stdscr, FALSE);
-  curs_set(0);
+  NC.set_term(curses->screen);
+  NC.raw();
+  NC.noecho();
+  NC.nonl();
+  NC.set_escdelay(25);
+  NC.keypad(*NC.screen, TRUE);
+  NC.nodelay(*NC.screen, TRUE);
+  NC.leaveok(*NC.screen, FALSE);
+  NC.curs_set(0);
   prepare_colors(curses, color);
   *ret_curses = curses;
   return TIDE_ERR_OK;
@@ -101,9 +112,9 @@ void tide_curses_close(struct tide_curses *curses)
   if (!curses)
     return;
   if (curses->screen) {
-    curs_set(1);
-    endwin();
-    delscreen(curses->screen);
+    NC.curs_set(1);
+    NC.endwin();
+    NC.delscreen(curses->screen);
   }
   if (curses->in)
     fclose(curses->in);
@@ -117,16 +128,22 @@ int tide_curses_fd(const struct tide_curses *curses)
   return fileno(curses->in);
 }
 
+static void get_size(int *ret_rows, int *ret_columns)
+{
+  *ret_rows = NC.getmaxy(*NC.screen);
+  *ret_columns = NC.getmaxx(*NC.screen);
+}
+
 void tide_curses_size(struct tide_curses *curses, size_t *ret_rows, size_t *ret_columns)
 {
   struct winsize size = {0};
   int n_rows, n_columns;
-  getmaxyx(stdscr, n_rows, n_columns);
+  get_size(&n_rows, &n_columns);
   if (!ioctl(fileno(curses->out), TIOCGWINSZ, &size) && size.ws_row && size.ws_col &&
       (size.ws_row != n_rows || size.ws_col != n_columns)) {
-    resizeterm(size.ws_row, size.ws_col);
-    clearok(curscr, TRUE);
-    getmaxyx(stdscr, n_rows, n_columns);
+    NC.resizeterm(size.ws_row, size.ws_col);
+    NC.clearok(*NC.current, TRUE);
+    get_size(&n_rows, &n_columns);
   }
   *ret_rows = (size_t)n_rows;
   *ret_columns = (size_t)n_columns;
@@ -155,9 +172,14 @@ unsigned tide_curses_key(struct tide_curses *curses)
   (void)curses;
   int got;
   do
-    got = get_wch(&code);
+    got = NC.wget_wch(*NC.screen, &code);
   while (got == KEY_CODE_YES && code == KEY_RESIZE); // which tide_curses_size() has made
   return got == ERR ? TIDE_TOP_KEY_NONE : got == KEY_CODE_YES ? key_of(code) : (unsigned)code;
+}
+
+static attr_t color_of(unsigned pair)
+{
+  return NCURSES_BITS(pair, 0) & A_COLOR;
 }
 
 static attr_t attributes_of(const struct tide_curses *curses, const struct tide_canvas_cell *cell)
@@ -167,34 +189,36 @@ static attr_t attributes_of(const struct tide_curses *curses, const struct tide_
   case TIDE_INK_PLAIN: return attributes;
   case TIDE_INK_STRONG: return attributes | A_BOLD;
   case TIDE_INK_FAINT: return attributes | (cell->is_chosen ? A_NORMAL : A_DIM);
-  case TIDE_INK_WARN: return attributes | A_BOLD | (curses->has_color ? COLOR_PAIR(PAIR_WARN) : 0);
-  case TIDE_INK_CURVE: return attributes | (curses->has_color ? COLOR_PAIR(PAIR_CURVE) : 0);
-  case TIDE_INK_MORE: return attributes | (curses->has_color ? COLOR_PAIR(PAIR_MORE) : 0);
-  case TIDE_INK_LESS: return attributes | (curses->has_color ? COLOR_PAIR(PAIR_LESS) : 0);
+  case TIDE_INK_WARN: return attributes | A_BOLD | (curses->has_color ? color_of(PAIR_WARN) : 0);
+  case TIDE_INK_CURVE: return attributes | (curses->has_color ? color_of(PAIR_CURVE) : 0);
+  case TIDE_INK_MORE: return attributes | (curses->has_color ? color_of(PAIR_MORE) : 0);
+  case TIDE_INK_LESS: return attributes | (curses->has_color ? color_of(PAIR_LESS) : 0);
   }
   return attributes;
 }
 
 void tide_curses_show(struct tide_curses *curses, const struct tide_canvas *canvas)
 {
-  erase();
+  WINDOW *screen = *NC.screen;
+  NC.werase(screen);
   for (size_t row = 0; row < canvas->n_rows; row++)
     for (size_t at = 0; at < canvas->n_columns; at++) {
       const struct tide_canvas_cell *cell = tide_canvas_at(canvas, row, at);
       if (!cell->n_columns || (!cell->text[0] && !cell->is_chosen))
         continue;
-      attrset((int)attributes_of(curses, cell));
-      mvaddstr((int)row, (int)at, cell->text[0] ? cell->text : " ");
+      NC.wattrset(screen, (int)attributes_of(curses, cell));
+      if (NC.wmove(screen, (int)row, (int)at) == OK)
+        NC.waddnstr(screen, cell->text[0] ? cell->text : " ", -1);
     }
-  attrset(A_NORMAL);
-  curs_set(canvas->has_cursor);
+  NC.wattrset(screen, A_NORMAL);
+  NC.curs_set(canvas->has_cursor);
   if (canvas->has_cursor)
-    move((int)canvas->cursor_row, (int)canvas->cursor_column);
-  refresh();
+    NC.wmove(screen, (int)canvas->cursor_row, (int)canvas->cursor_column);
+  NC.wrefresh(screen);
 }
 
 void tide_curses_spoil(struct tide_curses *curses)
 {
   (void)curses;
-  clearok(curscr, TRUE);
+  NC.clearok(*NC.current, TRUE);
 }

@@ -367,6 +367,15 @@ def top_refuses(ground):
             pane.shows("ended with 125", "cannot be drawn on")
     with Pane(ground, ground.tidemark, "top", "--", "/nonexistent/program") as pane:
         pane.shows("ended with 127", "cannot run /nonexistent/program")
+    # ncurses is loaded for this alone, and said to be missing.
+    needed = subprocess.run(["readelf", "-d", ground.tidemark], capture_output=True, text=True,
+                            check=True).stdout
+    expect("libc.so.6" in needed and "curses" not in needed, needed)
+    (ground.scratch / "broken").mkdir()
+    (ground.scratch / "broken/libncursesw.so.6").write_bytes(b"")
+    with Pane(ground, ground.tidemark, "top", "--", prog,
+              env={"LD_LIBRARY_PATH": ground.scratch / "broken"}) as pane:
+        pane.shows("ended with 125", "install libncursesw6")
     left = sorted(path.name for path in ground.scratch.glob("tidemark.*"))
     expect(not left, f"left behind: {left}")
 
