@@ -29,6 +29,7 @@ enum tide_lacks {
   TIDE_LACK_CLOCK = 2048,    // start, end, and when the peak was
   TIDE_LACK_BEFORE = 4096,   // blocks from before it was attached to: their frees alone are counted
   TIDE_LACK_UNHOOKED = 8192, // what came by functions of its allocator that could not be hooked
+  TIDE_LACK_LATER = 16384,   // what libraries allocated that it loaded later and were not hooked
   TIDE_LACK_NUMBERS = TIDE_LACK_CLOCK - 1, // all but that: nothing of it was recorded
 };
 

@@ -11,6 +11,19 @@
 
 #define SMALL_BYTES (INT64_C(16) << 20)
 
+// What was loaded later is the matter of the processes that did, which say so; in files from before
+// they do, of the row's one, or of all if there are several.
+static bool is_others_matter(const struct tide_capture *capture, const struct tide_unrecorded *row,
+                             const struct tide_image *image)
+{
+  if (row->why != TIDE_WHY_LOADED_LATER || image->lacks & TIDE_LACK_LATER)
+    return false;
+  for (size_t i = 0; i < capture->n_images; i++)
+    if (capture->images[i].lacks & TIDE_LACK_LATER)
+      return true;
+  return row->n_processes == 1 && row->pid != image->pid;
+}
+
 const struct tide_unrecorded *tide_image_on_roll(const struct tide_capture *capture,
                                                  const struct tide_image *image)
 {
@@ -18,11 +31,8 @@ const struct tide_unrecorded *tide_image_on_roll(const struct tide_capture *capt
     const struct tide_unrecorded *row = &capture->roll.rows[i];
     bool was_seen = image->by_agent && row->why == TIDE_WHY_OWN_ALLOCATOR &&
                     !(row->detail && !strcmp(row->detail, "Go's runtime"));
-    // What was loaded later is the matter of that process, not of all that run the program.
-    bool is_others =
-        row->why == TIDE_WHY_LOADED_LATER && row->n_processes == 1 && row->pid != image->pid;
-    if (tide_why_is_partial(row->why) && !was_seen && !is_others && image->exe &&
-        strcmp(row->exe, image->exe) == 0)
+    if (tide_why_is_partial(row->why) && !was_seen && image->exe &&
+        strcmp(row->exe, image->exe) == 0 && !is_others_matter(capture, row, image))
       return row;
   }
   return NULL;

@@ -77,6 +77,7 @@ void tide_lacking_json(struct tide_json *json, const struct tide_image *image)
       "clock",
       "before",
       "unhooked",
+      "loaded_later",
   };
   tide_json_key(json, "lacks");
   tide_json_open_array(json);

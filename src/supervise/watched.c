@@ -154,7 +154,10 @@ void tide_watch_finish(struct tide_watch *watch, size_t at, const struct tide_wa
     watch->kept_rows += image.n_late_frees + (image.pack ? image.pack->n_snapshot_rows : 0);
     watch->kept_cells += tide_image_n_sites(&image);
     watch->kept_allocated_bytes += image.n_ticks ? image.ticks[image.n_ticks - 1].b_alloc : 0;
-    tide_absents_judge(watch->absents, &image, w->sampler.rss.resident.max_anonymous_bytes);
+    bool is_partial =
+        tide_absents_judge(watch->absents, &image, w->sampler.rss.resident.max_anonymous_bytes);
+    if (is_partial && image.missed_later) // its own matter, not that of all of its program
+      image.lacks |= TIDE_LACK_LATER;
     tide_gallery_keep(&watch->gallery, w->number, &image);
   }
   forget(watch, at);

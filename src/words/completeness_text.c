@@ -221,6 +221,9 @@ static void add_events(struct tide_buf *out, const struct tide_profile *profile)
                     tide_units_plural(tide_image_unseen(profile->image), "free", "frees"));
   else if (profile->image->lacks & TIDE_LACK_UNHOOKED)
     add_unhooked(out, profile->image, n);
+  else if (profile->image->lacks & TIDE_LACK_LATER)
+    tide_buf_printf(out, "%s %s seen, a library that it loaded later could not be hooked",
+                    tide_units_plain(a, n), tide_units_plural(n, "event", "events"));
   else if (profile->capture->cut)
     tide_buf_printf(out, "%s %s in what is left of the file", tide_units_plain(a, n),
                     tide_units_plural(n, "event", "events"));

@@ -165,6 +165,7 @@ char *tide_image_untold_words(const struct tide_image *image)
       {TIDE_LACK_CLOCK, "how long anything took"},
       {TIDE_LACK_BEFORE, "blocks from before it was attached to"},
       {TIDE_LACK_UNHOOKED, "blocks by functions that could not be hooked"},
+      {TIDE_LACK_LATER, "blocks of libraries that were loaded later and could not be hooked"},
   };
   struct tide_buf text = {0};
   for (size_t i = 0; i < sizeof untold / sizeof *untold; i++)

@@ -202,6 +202,29 @@ def later_allocators_that_cannot_be_hooked_are_said(ground):
     expect(target.end() == 0, "it ended otherwise")
 
 
+@test
+def what_some_processes_load_is_no_matter_of_others(ground):
+    """Two of a program load what cannot be hooked, a third does not: it is as whole as it was."""
+    short = LIBRARY.replace("n_freed++;\n  if (p) *(volatile char *)p = (char)n_freed;",
+                            "__asm__ volatile(\"\" :: \"r\"(p));")
+    prog = ground.build("loads", LOADS)
+    library = ground.build("libshort.so", short, "-shared", "-fPIC", "-nostdlib",
+                           "-falign-functions=1")
+    script = "; ".join(f"{prog} {library} {words}" for words in ("lpq", "mmq", "lpq"))
+    done = ground.record("-f", "-o", "x.tide", "--how", "agent", "--", "sh", "-c", script + "; true")
+    expect(done.status == 0, done.stderr)
+    (row,) = ground.report("x.tide")["capture"]["run"]["unrecorded"]
+    expect(row["processes"] == 2, f"{row}")
+    for i, is_whole in (1, False), (2, True), (3, False):
+        lacks = ground.report("x.tide", "-p", f"#{i}")["image"]["lacks"]
+        expect(lacks == [] if is_whole else lacks == ["loaded_later"], f"{i}: {lacks}")
+        said = " ".join(ground.run(ground.tidemark, "report", "-p", f"#{i}",
+                                   "x.tide").stdout.split())
+        expect(("here every event (20)" in said) == is_whole, said)
+        expect(("could not be hooked" in said) != is_whole, said)
+        expect(("the program loaded libshort.so" in said) != is_whole, said)
+
+
 def odd_loader(ground):
     """The machine's, with a function that begins with a call where it tells of libraries. Its entry
     of the table of symbols says how long that is."""

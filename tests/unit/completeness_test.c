@@ -151,6 +151,24 @@ static void what_one_process_loaded_is_its_own_matter(void **state)
   free(why);
 }
 
+// Of several that did, each says so itself: the others are as they are.
+static void what_several_processes_loaded_is_no_matter_of_others(void **state)
+{
+  struct tide_image *indexer = &capture->images[INDEXER_IMAGE], *other = &capture->images[0];
+  free(other->exe);
+  other->exe = tide_strdup(indexer->exe);
+  add(indexer->exe, TIDE_WHY_LOADED_LATER, "libplugin.so", 20 * MIB, false);
+  add(indexer->exe, TIDE_WHY_LOADED_LATER, "libplugin.so", 20 * MIB, false);
+  assert_int_equal(capture->roll.n_rows, 1);
+  assert_int_equal(capture->roll.rows[0].n_processes, 2);
+  assert_non_null(tide_image_on_roll(capture, indexer)); // of a file in which nobody says
+  other->lacks |= TIDE_LACK_LATER;
+  assert_null(tide_image_on_roll(capture, indexer));
+  assert_non_null(tide_image_on_roll(capture, other));
+  assert_null(gate(INDEXER_IMAGE));
+  assert_false(is_complete());
+}
+
 static void hollow_images_do_not_lead(void **state)
 {
   struct tide_image *indexer = &capture->images[INDEXER_IMAGE];
@@ -231,6 +249,7 @@ UNIT_TESTS(completeness_test)
       TEST(who_leads),
       TEST(an_unrecorded_command_leads_however_small),
       TEST(what_one_process_loaded_is_its_own_matter),
+      TEST(what_several_processes_loaded_is_no_matter_of_others),
       TEST(hollow_images_do_not_lead),
       TEST(an_allocator_that_profiles_itself_is_named),
       TEST(merging_keeps_the_roll),
