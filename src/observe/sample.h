@@ -68,6 +68,7 @@ struct tide_sample_snapshot {
   uint32_t interval; // that ended with it; 0: not known
   struct tide_sample_rows rows;
   size_t n_full; // rows it will have in an image, of what is live, too: at most
+  bool is_mark;  // of a moment that has a name: others are thinned out before it
 };
 
 struct tide_sample_straggler { // seen after the snapshot it belongs to
@@ -119,7 +120,11 @@ uint64_t tide_sampler_allocated(struct tide_store_view *view);
 bool tide_sampler_snapshot(struct tide_sampler *sampler, struct tide_store_view *view,
                            uint64_t time_ns);
 
-// Drops every other snapshot but the last and takes them half as often from now on.
+// The latest one is of a moment with a name.
+void tide_sampler_mark_snapshot(struct tide_sampler *sampler);
+
+// Drops every other snapshot but the last, and those of marks as long as others can go, and takes
+// them half as often from now on.
 void tide_sampler_thin_snapshots(struct tide_sampler *sampler);
 
 // Rows that the snapshots and late frees will have in an image: what they cost.

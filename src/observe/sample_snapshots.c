@@ -166,12 +166,38 @@ void tide_sampler_finish(struct tide_sampler *sampler, struct tide_store_view *v
   tide_late_frees_drain(&sampler->lates, view, true);
 }
 
+void tide_sampler_mark_snapshot(struct tide_sampler *sampler)
+{
+  if (sampler->n_snapshots)
+    sampler->snapshots[sampler->n_snapshots - 1].is_mark = true;
+}
+
+// Every other one; the one behind it stays.
+static bool is_to_go(const struct tide_sampler *sampler, size_t i)
+{
+  return (sampler->n_snapshots - i) % 2 == 0 && !sampler->snapshots[i].is_mark;
+}
+
+// Where most are of marks, the oldest of these are as any other, so that a quarter of all can go.
+static void release_marks(struct tide_sampler *sampler)
+{
+  size_t n = sampler->n_snapshots, n_going = 0;
+  for (size_t i = 0; i < n; i++)
+    n_going += is_to_go(sampler, i);
+  for (size_t i = 0; i < n && n_going < n / 4; i++)
+    if (sampler->snapshots[i].is_mark) {
+      sampler->snapshots[i].is_mark = false;
+      n_going += is_to_go(sampler, i);
+    }
+}
+
 void tide_sampler_thin_snapshots(struct tide_sampler *sampler)
 {
   size_t n = sampler->n_snapshots, kept = 0;
+  release_marks(sampler);
   for (size_t i = 0; i < n; i++) {
     struct tide_sample_snapshot *s = &sampler->snapshots[i];
-    if ((n - i) % 2 == 0) {
+    if (is_to_go(sampler, i)) {
       tide_sample_rows_join(&s[1].rows, &s->rows);
       tide_sample_rows_done(&s->rows);
       if (s[1].n_full < s[1].rows.n)

@@ -70,7 +70,7 @@ static enum tide_err sample_all(struct tide_watch *watch, uint32_t bits,
   pthread_mutex_lock(&watch->lock);
   watch->resampled = bits;
   pthread_mutex_unlock(&watch->lock);
-  tide_watch_take_snapshots(watch);
+  tide_watch_take_snapshots(watch, true);
   return TIDE_ERR_OK;
 }
 
@@ -83,7 +83,7 @@ static uint32_t mark_all(struct tide_watch *watch, const char *name)
     uint64_t now_ns = tide_monotonic_ns();
     n += tide_watched_is_ready(watch, w, now_ns) && tide_switch_mark(&w->view, name, now_ns);
   }
-  tide_watch_take_snapshots(watch);
+  tide_watch_take_snapshots(watch, true);
   return n;
 }
 

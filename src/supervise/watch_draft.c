@@ -80,7 +80,7 @@ enum tide_err tide_watch_make_draft(struct tide_watch *watch, bool is_brief, con
 
 // ---- what is asked ----
 
-uint32_t tide_watch_take_snapshots(struct tide_watch *watch)
+uint32_t tide_watch_take_snapshots(struct tide_watch *watch, bool is_mark)
 {
   uint32_t n = 0;
   for (size_t i = 0; i < watch->n_living; i++) {
@@ -89,7 +89,11 @@ uint32_t tide_watch_take_snapshots(struct tide_watch *watch)
     if (!tide_watched_is_ready(watch, w, now_ns))
       continue;
     tide_store_view_nodes(&w->view);
-    n += tide_sampler_snapshot(&w->sampler, &w->view, tide_watch_since_origin(watch, now_ns));
+    if (!tide_sampler_snapshot(&w->sampler, &w->view, tide_watch_since_origin(watch, now_ns)))
+      continue;
+    if (is_mark)
+      tide_sampler_mark_snapshot(&w->sampler);
+    n++;
   }
   return n;
 }
@@ -112,7 +116,7 @@ static void answer_asked(struct tide_watch *watch, struct tide_asked *asked,
   };
   switch (ask->kind) {
   case TIDE_ASK_STATE: break;
-  case TIDE_ASK_SNAPSHOT: told.n_snapshots = tide_watch_take_snapshots(watch); break;
+  case TIDE_ASK_SNAPSHOT: told.n_snapshots = tide_watch_take_snapshots(watch, false); break;
   case TIDE_ASK_DRAFT:
     if (ask->taken) {
       answer_dump(watch, ask->taken, &told);

@@ -127,7 +127,7 @@ struct tide_capture *tide_watch_new_capture(const struct tide_watch *watch, uint
 enum tide_err tide_watch_make_draft(struct tide_watch *watch, bool is_brief, const char *taken,
                                     struct tide_draft **ret_draft, struct tide_diag *diag);
 // Of all living images, now; gives of how many.
-uint32_t tide_watch_take_snapshots(struct tide_watch *watch);
+uint32_t tide_watch_take_snapshots(struct tide_watch *watch, bool is_mark);
 
 // Answers whoever asks, and writes a checkpoint, as far as either is due; returns when the next is.
 uint64_t tide_watch_serve_drafts(struct tide_watch *watch);

@@ -108,6 +108,64 @@ static void an_hour_fits_where_a_second_does(void **state)
   assert_true(widest_ns <= 2 * f->sampler.tick_interval_ns);
 }
 
+static bool has_snapshot_of(const struct tide_sampler *sampler, uint64_t time_ns)
+{
+  for (size_t i = 0; i < sampler->n_snapshots; i++)
+    if (sampler->snapshots[i].time_ns == time_ns)
+      return true;
+  return false;
+}
+
+// What was held at a mark is known at the end of a long run, too; of very many, at the latest.
+static void snapshots_of_marks_stay(void **state)
+{
+  struct fixture *f = *state;
+  struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->slot);
+  enum { N = 3000, MARKS = 20 };
+  for (uint64_t i = 1; i <= N; i++) {
+    fake_store_alloc(&f->store, cell, 8);
+    assert_int_equal(tide_store_view_refresh(&f->view, NULL), TIDE_ERR_OK);
+    tide_store_view_nodes(&f->view);
+    assert_true(tide_sampler_snapshot(&f->sampler, &f->view, i * MS));
+    if (i <= MARKS)
+      tide_sampler_mark_snapshot(&f->sampler);
+  }
+  for (uint64_t i = 1; i <= MARKS; i++)
+    assert_true(has_snapshot_of(&f->sampler, i * MS));
+  struct tide_image image = image_at(f, (N + 1) * MS);
+  tide_sampler_finish(&f->sampler, &f->view);
+  tide_sampler_fill_image(&f->sampler, &image, false);
+  uint64_t n_alloc = 0, n_marks = 0;
+  for (size_t i = 0; i < image.n_snapshots; i++) {
+    const struct tide_snapshot *s = &image.snapshots[i];
+    for (size_t k = 0; k < s->n_rows; k++)
+      n_alloc += s->rows[k].n_alloc;
+    if (s->kind == TIDE_SNAPSHOT_TIMED && s->time_ns <= MARKS * MS) {
+      n_marks++;
+      assert_int_equal(s->rows[0].live_blocks, s->time_ns / MS);
+    }
+  }
+  assert_int_equal(n_alloc, N); // none is counted twice, none is left out
+  assert_int_equal(n_marks, MARKS);
+  tide_image_done(&image);
+}
+
+static void marks_without_end_leave_room(void **state)
+{
+  struct fixture *f = *state;
+  fake_store_alloc(&f->store, fake_store_cell(&f->store, f->left, f->slot), 8);
+  assert_int_equal(tide_store_view_refresh(&f->view, NULL), TIDE_ERR_OK);
+  tide_store_view_nodes(&f->view);
+  for (uint64_t i = 1; i <= 1000; i++) {
+    assert_true(tide_sampler_snapshot(&f->sampler, &f->view, i * MS));
+    tide_sampler_mark_snapshot(&f->sampler);
+    assert_true(f->sampler.n_snapshots <= TIDE_SAMPLE_MAX_SNAPSHOTS);
+  }
+  assert_false(has_snapshot_of(&f->sampler, MS));
+  for (uint64_t i = 961; i <= 1000; i++)
+    assert_true(has_snapshot_of(&f->sampler, i * MS));
+}
+
 // Three hundred images may not take three hundred times as much.
 static void many_images_share_the_time(void **state)
 {
@@ -445,7 +503,8 @@ UNIT_TESTS(sample_test)
       TEST(thinning_keeps_every_other),         TEST(peak_and_end_are_exact),
       TEST(counts_are_filled_in_between_walks), TEST(filling_twice_gives_the_same),
       TEST(snapshots_count_what_came_since),    TEST(counts_that_fall_count_nothing),
-      TEST(counts_add_up_to_the_sites),
+      TEST(counts_add_up_to_the_sites),         TEST(snapshots_of_marks_stay),
+      TEST(marks_without_end_leave_room),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
