@@ -40,8 +40,9 @@ static enum tide_err refuse_word(const char *word, struct tide_diag *diag)
   if (!strcmp(word, "reset"))
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                      "a recording cannot begin anew while it goes on: 'tidemark ctl PID mark NAME' "
-                     "names this moment, and 'tidemark report --range NAME..' tells what came "
-                     "after it");
+                     "names this moment, and 'tidemark report --range NAME..' tells what was "
+                     "allocated after it and is held (--sort total: all that was, --sort leak: "
+                     "what of it was never freed)");
   return TIDE_ERR_OK;
 }
 
