@@ -211,7 +211,8 @@ def what_some_processes_load_is_no_matter_of_others(ground):
     library = ground.build("libshort.so", short, "-shared", "-fPIC", "-nostdlib",
                            "-falign-functions=1")
     script = "; ".join(f"{prog} {library} {words}" for words in ("lpq", "mmq", "lpq"))
-    done = ground.record("-f", "-o", "x.tide", "--how", "agent", "--", "sh", "-c", script + "; true")
+    done = ground.record("-f", "-o", "x.tide", "--how", "agent", "--", "sh", "-c",
+                         f"{script}; true")
     expect(done.status == 0, done.stderr)
     (row,) = ground.report("x.tide")["capture"]["run"]["unrecorded"]
     expect(row["processes"] == 2, f"{row}")
