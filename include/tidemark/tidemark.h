@@ -67,6 +67,8 @@ struct tidemark_stats {
   // other threads.
   int64_t current_blocks, current_bytes;
   int64_t max_blocks, max_bytes; // max_bytes: the most that was live; max_blocks: at that moment
+  uint64_t bytes_fresh;          // of the allocations alone
+  uint64_t bytes_resized;        // new sizes of the reallocations
 };
 
 static inline void tidemark_private_no_stats(struct tidemark_stats *stats)

@@ -169,6 +169,8 @@ static struct tidemark_stats stats_of(const struct sums *s)
       .current_bytes = (int64_t)(s->b_alloc - s->b_free),
       .max_blocks = s->peak.blocks,
       .max_bytes = s->peak.bytes,
+      .bytes_fresh = s->b_alloc - s->b_resize_new,
+      .bytes_resized = s->b_resize_new,
   };
   if (stats.current_bytes > tide_load_relaxed(&tide_store.header->max_bytes) ||
       stats.current_bytes > stats.max_bytes) { // it is the peak
@@ -213,6 +215,8 @@ static struct tidemark_stats stats_of_counts(const struct tide_region_counts *c,
       .current_bytes = (int64_t)(c->b_alloc - c->b_free),
       .max_blocks = most->blocks,
       .max_bytes = most->bytes,
+      .bytes_fresh = c->b_fresh,
+      .bytes_resized = c->b_resized,
   };
 }
 

@@ -238,5 +238,6 @@ void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *o
     if (size > old_size)
       t->writer.slot->b_grown += size - old_size;
   }
+  t->tallied.resized = size;
   tide_leave_after(t, TIDE_EVENT_RESIZE);
 }

@@ -30,14 +30,17 @@ static void raise_most(struct tide_live_most *most, struct tide_live_most now)
 
 // ---- a table ----
 
-static void count_event(struct tide_region_table *y, enum tide_event event, int64_t change)
+static void count_event(struct tide_region_table *y, enum tide_event event, int64_t change,
+                        uint64_t resized)
 {
   struct tide_region_counts *c = &y->counts;
   c->n_alloc += event == TIDE_EVENT_ALLOC;
+  c->b_fresh += event == TIDE_EVENT_ALLOC ? (uint64_t)change : 0;
   c->n_free += event == TIDE_EVENT_FREE;
   if (event == TIDE_EVENT_RESIZE) {
     c->n_resize++;
     c->b_resize += change;
+    c->b_resized += resized;
   }
   c->b_alloc += change > 0 ? (uint64_t)change : 0;
   c->b_free += change < 0 ? -(uint64_t)change : 0;
@@ -90,6 +93,8 @@ static bool read_open(const struct tide_region_table *y, const struct tide_regio
       .b_alloc = c->b_alloc - base->b_alloc,
       .b_free = c->b_free - base->b_free,
       .b_resize = c->b_resize - base->b_resize,
+      .b_fresh = c->b_fresh - base->b_fresh,
+      .b_resized = c->b_resized - base->b_resized,
   };
   return true;
 }
@@ -133,11 +138,11 @@ void tide_tally_look(struct tide_thread_tally *own)
     turn_on(own);
 }
 
-static void count_for_all(enum tide_event event, int64_t change)
+static void count_for_all(enum tide_event event, int64_t change, uint64_t resized)
 {
   tide_lock_take(&lock);
   if (process_tally.n_open)
-    count_event(&process_tally, event, change);
+    count_event(&process_tally, event, change, resized);
   tide_lock_drop(&lock);
 }
 
@@ -148,9 +153,9 @@ void tide_tally_note(struct tide_thread_tally *own, enum tide_event event)
     int64_t held = held_now(own), change = held - own->held;
     own->held = held;
     if (own->tally.n_open)
-      count_event(&own->tally, event, change);
+      count_event(&own->tally, event, change, own->resized);
     if (all)
-      count_for_all(event, change);
+      count_for_all(event, change, own->resized);
   }
   own->is_on = own->tally.n_open || all;
 }

@@ -29,6 +29,7 @@ struct tide_region_counts {
   uint64_t n_alloc, n_free, n_resize; // a resize is neither of the others
   uint64_t b_alloc, b_free;           // what resizes gain and lose included
   int64_t b_resize;
+  uint64_t b_fresh, b_resized; // of allocations alone; new sizes of resizes
 };
 
 struct tide_live_most {
@@ -53,6 +54,7 @@ struct tide_thread_tally {
   const struct tide_thread_slot *slot;
   bool is_on;         // each event is noted
   int64_t held;       // as of the latest
+  uint64_t resized;   // the new size, of a resize that is to be noted
   uint64_t serial;    // of the thread that has this state, among all; 0: it has not asked
   uint64_t since[16]; // a region of the way in's, for what the thread did since it first asked
   struct tide_region_table tally;
