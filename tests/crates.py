@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Directory of its Cargo.toml, and the program.
 CRATES = {"tests/interop/dhat_rs": "dhat-shape", "tests/interop/jemalloc_rs": "jemalloc-shape",
           "tests/real/allocators": "with-jemalloc", "tests/real/leaky": "leaky",
-          "tests/real/tokio": "relay"}
+          "tests/real/tokio": "relay", "bindings/rust/examples/axum": "axum-heap"}
 
 
 class Missing(Exception):

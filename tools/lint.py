@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every linter, one after the other; all of them run even when one complains.
 
-  tools/lint.py [CHECK…]      layers imports format tidy python shell page
+  tools/lint.py [CHECK…]      layers imports format tidy python shell page rust
 """
 import concurrent.futures
 import hashlib
@@ -141,8 +141,21 @@ def page():
     return os.environ.get("CI") != "true"
 
 
+def rust():
+    """The crate: as rustfmt writes it, and clippy has nothing to say. Where these are."""
+    crate = ROOT / "bindings/rust"
+    good = True
+    if shutil.which("cargo-fmt"):
+        good = run("cargo", "fmt", "--check", "--manifest-path", str(crate / "Cargo.toml"))
+    if shutil.which("cargo-clippy"):
+        good &= run("cargo", "clippy", "--quiet", "--offline", "--all-targets",
+                    "--manifest-path", str(crate / "Cargo.toml"),
+                    "--target-dir", str(BUILD / "bindings-rust"), "--", "-D", "warnings")
+    return good
+
+
 CHECKS = {"layers": layers, "imports": imports, "format": format_, "tidy": tidy,
-          "python": python, "shell": shell, "page": page}
+          "python": python, "shell": shell, "page": page, "rust": rust}
 
 
 def main():

@@ -64,6 +64,10 @@ def interop(log):
     return runner(log, [PYTHON, "tests/interop/run.py"], second_look=True)
 
 
+def bindings(log):
+    return runner(log, [PYTHON, "tests/bindings/run.py"], second_look=True)
+
+
 def fleet(log):
     """Servers that keep profiles; those that are not in the cache of tools/fleet.py are skipped."""
     return runner(log, [PYTHON, "tests/fleet/run.py"], second_look=True)
@@ -269,9 +273,9 @@ def page_quick(log):
 # In the order in which they begin: the longest first, so that none is left alone at the end.
 SUITES = {"e2e": e2e, "asan": asan, "fuzz": fuzz, "page": page, "cross": cross, "unit": unit,
           "browser": browser, "real": real, "bare": bare, "symbols": symbols, "interop": interop,
-          "fleet": fleet, "tsan": tsan, "install": install}
+          "bindings": bindings, "fleet": fleet, "tsan": tsan, "install": install}
 OWN_BUILD = {"fuzz", "tsan"}  # these use nothing of build/
-WITH_CRATES = {unit, real}
+WITH_CRATES = {unit, real, bindings}
 # The first builds build/tidemark anew, so that nobody else may use it; the other does not.
 LAST = {"install", "tsan"}
 QUICK = {"unit": unit_quick, "e2e": e2e_quick, "lint": lint_quick, "page": page_quick}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#![doc = include_str!("../README.md")]
+#![warn(missing_docs)]
+mod profiler;
+mod recorder;
+mod stats;
+
+#[doc(hidden)]
+pub use profiler::holds;
+pub use profiler::{AdHocStats, Profiler, ProfilerBuilder};
+pub use recorder::is_recorded;
+pub use stats::{HeapStats, Region, Stats};
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsRawFd, FromRawFd};
+
+/// Counts something that is not memory: it has a weight, and the stack that it came from.
+///
+/// Without a recorder it does nothing.
+pub fn ad_hoc_event(weight: usize) {
+    if recorder::is_there() {
+        // One that is not counted is missed in the totals of the recorder itself.
+        let _ = recorder::ad_hoc_event(weight as u64);
+    }
+}
+
+/// Names this moment: it is shown on the timeline, and `tidemark report --range` takes it.
+///
+/// See [`mark!`].
+pub fn mark(name: &str) {
+    if let (true, Ok(name)) = (recorder::is_there(), CString::new(name)) {
+        let _ = recorder::mark(&name);
+    }
+}
+
+/// Records again, after [`deactivate`]. False: there is no recorder, or it cannot.
+pub fn activate() -> bool {
+    recorder::is_there() && recorder::resume().is_ok()
+}
+
+/// New blocks are not recorded from here on; ends of those that were, are. False: there is no
+/// recorder, or it cannot.
+pub fn deactivate() -> bool {
+    recorder::is_there() && recorder::pause().is_ok()
+}
+
+/// The heap profile of this moment in pprof's format, without names: `go tool pprof`, Parca and
+/// Pyroscope find them by build id. What a handler of `/debug/pprof/heap` answers.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::Unsupported`] without a recorder; else what the recorder or the system said.
+pub fn dump_pprof() -> io::Result<Vec<u8>> {
+    extern "C" {
+        fn memfd_create(name: *const std::ffi::c_char, flags: u32) -> i32;
+    }
+    // SAFETY: the name ends with a zero.
+    let fd = unsafe {
+        memfd_create(b"pprof\0".as_ptr().cast(), 1 /* MFD_CLOEXEC */)
+    };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was just opened, and is nobody else's.
+    let mut file = unsafe { File::from_raw_fd(fd) };
+    recorder::pprof_write(file.as_raw_fd())?;
+    file.rewind()?;
+    let mut profile = Vec::new();
+    file.read_to_end(&mut profile)?;
+    Ok(profile)
+}
+
+/// [`mark`], with a name that is put together as [`format!`] does.
+///
+/// ```
+/// tidemark::mark!("{} clients", 200);
+/// ```
+#[macro_export]
+macro_rules! mark {
+    ($($argument:tt)+) => {
+        if $crate::is_recorded() {
+            $crate::mark(&::std::format!($($argument)+));
+        }
+    };
+}
+
+/// As the standard library's, of what a testing [`Profiler`] has counted: when it fails, the
+/// profile is written before the panic. Without a recorder it passes, and the condition is not
+/// looked at.
+///
+/// # Panics
+///
+/// If it fails, and if no testing profiler runs.
+#[macro_export]
+macro_rules! assert {
+    ($condition:expr $(,)?) => {
+        if !$crate::holds(|| $condition) {
+            ::std::panic!("tidemark: assertion failed: {}", ::std::stringify!($condition));
+        }
+    };
+    ($condition:expr, $($argument:tt)+) => {
+        if !$crate::holds(|| $condition) {
+            ::std::panic!("tidemark: assertion failed: {}: {}", ::std::stringify!($condition),
+                          ::std::format_args!($($argument)+));
+        }
+    };
+}
+
+/// See [`assert!`].
+#[macro_export]
+macro_rules! assert_eq {
+    ($left:expr, $right:expr $(,)?) => {
+        $crate::private_compare!(==, $left, $right, "")
+    };
+    ($left:expr, $right:expr, $($argument:tt)+) => {
+        $crate::private_compare!(==, $left, $right, ": {}", ::std::format_args!($($argument)+))
+    };
+}
+
+/// See [`assert!`].
+#[macro_export]
+macro_rules! assert_ne {
+    ($left:expr, $right:expr $(,)?) => {
+        $crate::private_compare!(!=, $left, $right, "")
+    };
+    ($left:expr, $right:expr, $($argument:tt)+) => {
+        $crate::private_compare!(!=, $left, $right, ": {}", ::std::format_args!($($argument)+))
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! private_compare {
+    ($operator:tt, $left:expr, $right:expr, $more:literal $(, $argument:expr)?) => {
+        match (&$left, &$right) {
+            (left, right) => {
+                if !$crate::holds(|| *left $operator *right) {
+                    ::std::panic!(
+                        ::std::concat!(
+                            "tidemark: assertion failed: left ", ::std::stringify!($operator),
+                            " right", $more, "\n  left: {:?}\n right: {:?}"
+                        ),
+                        $($argument,)? left, right
+                    );
+                }
+            }
+        }
+    };
+}

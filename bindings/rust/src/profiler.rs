@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+use crate::recorder::{self, Open, Whose};
+use crate::stats::{begin, known, HeapStats};
+use std::cell::Cell;
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::sync::{Mutex, MutexGuard};
+
+/// What was counted by [`ad_hoc_event`](crate::ad_hoc_event).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct AdHocStats {
+    /// How many there were.
+    pub total_events: u64,
+    /// The sum of their weights.
+    pub total_units: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Heap,
+    AdHoc,
+}
+
+/// A profiler that runs.
+#[derive(Debug)]
+struct Running {
+    kind: Kind,
+    open: Option<Open>,
+    ad_hoc_before: [u64; 2],
+    is_testing: bool,
+    has_asserted: bool,
+    file: PathBuf,
+}
+
+static OF_PROCESS: Mutex<Option<Running>> = Mutex::new(None);
+
+thread_local! {
+    // A pointer, because what has to be dropped costs a thread an allocation when it is first
+    // looked at. It is the profiler's, which does not leave its thread.
+    static OF_THREAD: Cell<*mut Running> = const { Cell::new(ptr::null_mut()) };
+}
+
+fn of_process() -> MutexGuard<'static, Option<Running>> {
+    // Whoever panicked with it changed nothing half.
+    OF_PROCESS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The profiler that counts for this thread: its own, or that of the process.
+fn with_running<T>(function: impl FnOnce(Option<&mut Running>) -> T) -> T {
+    // SAFETY: it is alive until its profiler is dropped, which sets this to null first, and nobody
+    // in this thread has another reference: `function` calls nothing that comes here.
+    match unsafe { OF_THREAD.with(Cell::get).as_mut() } {
+        Some(own) => function(Some(own)),
+        None => function(of_process().as_mut()),
+    }
+}
+
+/// Counts the heap from when it is built until it is dropped.
+///
+/// A profile is written when it is dropped, and a summary to standard error: a capture of Tidemark
+/// (`tidemark-heap.tide`), or pprof's format if the file's name ends with `.pb`. In tests
+/// ([`ProfilerBuilder::testing`]) nothing is, unless an assertion of this crate fails.
+///
+/// ```
+/// let _profiler = tidemark::Profiler::builder().testing().build();
+/// let numbers = vec![1u64, 2, 3];
+/// let stats = tidemark::HeapStats::get();
+/// tidemark::assert_eq!(stats.curr_bytes, 24);
+/// tidemark::assert!(stats.total_blocks == 1, "{} blocks for {numbers:?}", stats.total_blocks);
+/// ```
+#[derive(Debug)]
+pub struct Profiler {
+    whose: Whose,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+impl Profiler {
+    /// Of the heap, of all threads.
+    ///
+    /// # Panics
+    ///
+    /// If one is running already.
+    pub fn new_heap() -> Self {
+        Self::builder().build()
+    }
+
+    /// Of events that the program tells with [`ad_hoc_event`](crate::ad_hoc_event).
+    ///
+    /// # Panics
+    ///
+    /// If one is running already.
+    pub fn new_ad_hoc() -> Self {
+        Self::builder().ad_hoc().build()
+    }
+
+    /// For what differs from the usual.
+    pub fn builder() -> ProfilerBuilder {
+        ProfilerBuilder { kind: Kind::Heap, whose: Whose::Process, is_testing: false, file: None }
+    }
+}
+
+/// See [`Profiler::builder`].
+#[derive(Debug)]
+#[must_use = "a profiler runs once it is built"]
+pub struct ProfilerBuilder {
+    kind: Kind,
+    whose: Whose,
+    is_testing: bool,
+    file: Option<PathBuf>,
+}
+
+impl ProfilerBuilder {
+    /// Counts events that the program tells, not the heap.
+    pub fn ad_hoc(mut self) -> Self {
+        self.kind = Kind::AdHoc;
+        self
+    }
+
+    /// For tests: [`assert!`](crate::assert!) and its kin may be used, and nothing is written
+    /// unless one fails.
+    pub fn testing(mut self) -> Self {
+        self.is_testing = true;
+        self
+    }
+
+    /// Counts what this thread allocates and frees itself, so that any number of tests in parallel
+    /// have one each.
+    pub fn thread(mut self) -> Self {
+        self.whose = Whose::Thread;
+        self
+    }
+
+    /// Where the profile is written: a capture of Tidemark, or pprof's format for a name that ends
+    /// with `.pb`.
+    pub fn file_name<P: AsRef<Path>>(mut self, file_name: P) -> Self {
+        self.file = Some(file_name.as_ref().to_owned());
+        self
+    }
+
+    /// Taken for the sake of programs that were written for dhat, and of no effect: stacks are
+    /// recorded whole, and shortened where they are shown.
+    pub fn trim_backtraces(self, _max_frames: Option<usize>) -> Self {
+        self
+    }
+
+    /// Begins.
+    ///
+    /// # Panics
+    ///
+    /// If one is running already: in the process, or with [`thread`](Self::thread) in this thread.
+    pub fn build(self) -> Profiler {
+        let named = match self.kind {
+            Kind::Heap => "tidemark-heap.tide",
+            Kind::AdHoc => "tidemark-ad-hoc.tide",
+        };
+        let mut running = Running {
+            kind: self.kind,
+            open: None,
+            ad_hoc_before: [0; 2],
+            is_testing: self.is_testing,
+            has_asserted: false,
+            file: self.file.unwrap_or_else(|| named.into()),
+        };
+        if running.kind == Kind::AdHoc {
+            running.ad_hoc_before = ad_hoc_totals();
+        }
+        let begun = match self.whose {
+            Whose::Process => begin_of_process(running),
+            Whose::Thread => begin_of_thread(running),
+        };
+        begun.unwrap_or_else(|why| panic!("{why}"));
+        Profiler { whose: self.whose, of_this_thread: PhantomData }
+    }
+}
+
+const IS_RUNNING: &str = "tidemark: creating a profiler while a profiler is already running (in \
+                          parallel tests, builder().thread() gives each its own)";
+
+// Regions are begun last of all, so that nothing of ours is counted.
+
+fn begin_of_process(running: Running) -> Result<(), String> {
+    let mut place = of_process();
+    if place.is_some() {
+        return Err(IS_RUNNING.into());
+    }
+    let begun = place.insert(running).begin(Whose::Process);
+    if begun.is_err() {
+        *place = None;
+    }
+    begun
+}
+
+fn begin_of_thread(running: Running) -> Result<(), String> {
+    if !OF_THREAD.with(Cell::get).is_null() {
+        return Err(IS_RUNNING.into());
+    }
+    let mut own = Box::new(running);
+    own.begin(Whose::Thread)?;
+    OF_THREAD.with(|place| place.set(Box::into_raw(own)));
+    Ok(())
+}
+
+impl Drop for Profiler {
+    fn drop(&mut self) {
+        let running = match self.whose {
+            Whose::Process => of_process().take(),
+            Whose::Thread => {
+                let own = OF_THREAD.with(|own| own.replace(ptr::null_mut()));
+                // SAFETY: it was leaked from a box when it began, and is nobody's any more.
+                (!own.is_null()).then(|| *unsafe { Box::from_raw(own) })
+            }
+        };
+        let Some(running) = running else { return };
+        if running.is_testing || !recorder::is_recorded() {
+            return;
+        }
+        match running.kind {
+            Kind::Heap => {
+                let Some(Ok(numbers)) = running.open.as_ref().map(Open::read) else {
+                    eprintln!("tidemark: the heap's numbers cannot be told");
+                    return;
+                };
+                let n = HeapStats::from(numbers);
+                eprintln!(
+                    "tidemark: total {} bytes in {} blocks, at most {} bytes in {} blocks at once, \
+                     at the end {} bytes in {} blocks",
+                    n.total_bytes, n.total_blocks, n.max_bytes, n.max_blocks, n.curr_bytes,
+                    n.curr_blocks
+                );
+            }
+            Kind::AdHoc => {
+                let now = ad_hoc_since(&running);
+                eprintln!(
+                    "tidemark: total {} units in {} events",
+                    now.total_units, now.total_events
+                );
+            }
+        }
+        running.write();
+    }
+}
+
+impl Running {
+    fn begin(&mut self, whose: Whose) -> Result<(), String> {
+        if self.kind == Kind::Heap {
+            self.open = begin(whose)?;
+        }
+        Ok(())
+    }
+
+    /// Says where, or why not.
+    fn write(&self) {
+        match write_profile(&self.file) {
+            Ok(file) => eprintln!("tidemark: saved {0}; next: tidemark report {0}", file.display()),
+            Err(error) => eprintln!("tidemark: {} was not written: {error}", self.file.display()),
+        }
+    }
+}
+
+/// A capture, or a profile of pprof; that, too, where the recorder cannot write a capture. Gives
+/// the file that was written.
+fn write_profile(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    if path.extension().map_or(true, |extension| extension != "pb") {
+        match recorder::dump(&CString::new(path.as_os_str().as_bytes())?) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => path.set_extension("pb"),
+            done => return done.map(|()| path),
+        };
+    }
+    recorder::pprof_write(File::create(&path)?.as_raw_fd())?;
+    Ok(path)
+}
+
+fn ad_hoc_totals() -> [u64; 2] {
+    if !recorder::is_there() {
+        return [0; 2];
+    }
+    recorder::ad_hoc_stats().unwrap_or_else(|error| {
+        panic!("tidemark: ad hoc events cannot be counted: {error}");
+    })
+}
+
+fn ad_hoc_since(running: &Running) -> AdHocStats {
+    let now = ad_hoc_totals();
+    AdHocStats {
+        total_events: now[0] - running.ad_hoc_before[0],
+        total_units: now[1] - running.ad_hoc_before[1],
+    }
+}
+
+/// Of the profiler that runs, unless it cannot be asked any more.
+fn ask<T>(what: &str, kind: Kind, function: impl FnOnce(&Running) -> T) -> T {
+    let answer = with_running(|running| match running {
+        None => Err("when no profiler is running"),
+        Some(running) if running.has_asserted => Err("after the profiler has asserted"),
+        Some(running) if running.kind != kind => Err("while profiling something else"),
+        Some(running) => Ok(function(running)),
+    });
+    answer.unwrap_or_else(|why| panic!("tidemark: getting {what} stats {why}"))
+}
+
+impl HeapStats {
+    /// Since the profiler began that runs: this thread's own if it has one, else the process's.
+    /// All 0 without a recorder.
+    ///
+    /// # Panics
+    ///
+    /// If none runs, or one of ad hoc events; after an assertion of this crate has failed; where
+    /// the recorder cannot tell, see [`Region::change`](crate::Region::change).
+    pub fn get() -> Self {
+        let numbers = ask("heap", Kind::Heap, |running| running.open.as_ref().map(Open::read));
+        numbers.map(known).unwrap_or_default().into()
+    }
+}
+
+impl AdHocStats {
+    /// Since the profiler began that runs.
+    ///
+    /// # Panics
+    ///
+    /// If none runs, or one of the heap; after an assertion of this crate has failed.
+    pub fn get() -> Self {
+        ask("ad hoc", Kind::AdHoc, ad_hoc_since)
+    }
+}
+
+/// Whether an assertion holds. One that does not writes the profile: the caller panics then.
+/// Without a recorder there is nothing to assert.
+#[doc(hidden)]
+pub fn holds(condition: impl FnOnce() -> bool) -> bool {
+    let refused = with_running(|running| match running {
+        None => Some("when no profiler is running"),
+        Some(running) if !running.is_testing => Some("while not in testing mode"),
+        Some(running) if running.has_asserted => Some("after the profiler has asserted"),
+        Some(_) => None,
+    });
+    if let Some(why) = refused {
+        panic!("tidemark: asserting {why}");
+    }
+    if !recorder::is_there() || condition() {
+        return true;
+    }
+    with_running(|running| {
+        if let Some(running) = running {
+            running.has_asserted = true;
+            running.write();
+        }
+    });
+    false
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+//! The recorder in this process, if there is one: what it exports (include/tidemark/tidemark.h),
+//! found by name the first time, so that nothing is linked.
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::io;
+use std::sync::{Once, OnceLock};
+
+extern "C" {
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+
+/// Whose numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    Process = 0,
+    Thread = 1,
+}
+
+/// `struct tidemark_stats`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Numbers {
+    pub allocations: u64,
+    pub deallocations: u64,
+    pub reallocations: u64,
+    pub bytes_allocated: u64,
+    pub bytes_deallocated: u64,
+    pub bytes_reallocated: i64,
+    pub current_blocks: i64,
+    pub current_bytes: i64,
+    pub max_blocks: i64,
+    pub max_bytes: i64,
+    pub bytes_fresh: u64,
+    pub bytes_resized: u64,
+}
+
+/// `struct tidemark_region`.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Opaque([u64; 24]);
+
+type Size = usize;
+
+/// Declares what the recorder exports. Each is None where there is no recorder, or an older one.
+macro_rules! exports {
+    ($($name:ident: fn($($argument:ty),*);)*) => {
+        #[derive(Debug)]
+        struct Exports {
+            $($name: Option<unsafe extern "C" fn($($argument),*) -> c_int>,)*
+        }
+        impl Exports {
+            fn find() -> Self {
+                Self {
+                    $($name: {
+                        let name = concat!("tidemark_v1_", stringify!($name), "\0");
+                        // SAFETY: the name ends with a zero; NULL asks all objects of the process.
+                        let found = unsafe { dlsym(std::ptr::null_mut(), name.as_ptr().cast()) };
+                        // SAFETY: version 1 of a name has this type, whichever recorder exports it.
+                        unsafe { std::mem::transmute::<*mut c_void, Option<_>>(found) }
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+exports! {
+    pprof_write: fn(c_int);
+    stats: fn(c_int, *mut c_void, Size);
+    region_begin: fn(*mut c_void, Size, c_int);
+    region_read: fn(*const c_void, *mut c_void, Size);
+    region_end: fn(*mut c_void, *mut c_void, Size);
+    mark: fn(*const c_char);
+    pause: fn();
+    resume: fn();
+    dump: fn(*const c_char);
+    ad_hoc_event: fn(u64);
+    ad_hoc_stats: fn(*mut c_void, Size);
+}
+
+fn exports() -> &'static Exports {
+    static EXPORTS: OnceLock<Exports> = OnceLock::new();
+    EXPORTS.get_or_init(Exports::find)
+}
+
+/// Whether a recorder is loaded into this process: without one all of this crate does nothing.
+pub fn is_recorded() -> bool {
+    exports().stats.is_some()
+}
+
+/// What was asked for and could not be had, once for each process.
+pub(crate) fn is_there() -> bool {
+    static TOLD: Once = Once::new();
+    if is_recorded() {
+        return true;
+    }
+    TOLD.call_once(|| {
+        eprintln!(
+            "tidemark: no recorder here, so heap numbers are 0 and assertions pass; start it with \
+             'tidemark run', or 'cargo tidemark test'"
+        );
+    });
+    false
+}
+
+fn missing() -> io::Error {
+    const ENOSYS: i32 = 38;
+    io::Error::from_raw_os_error(ENOSYS)
+}
+
+fn done(status: c_int) -> io::Result<()> {
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Calls what the recorder exports, if it does.
+macro_rules! ask {
+    ($name:ident $(, $argument:expr)*) => {
+        match exports().$name {
+            // SAFETY: pointers are to what the type of the export says, alive for the call.
+            Some(function) => done(unsafe { function($($argument),*) }),
+            None => Err(missing()),
+        }
+    };
+}
+
+pub(crate) fn stats(whose: Whose) -> io::Result<Numbers> {
+    let mut numbers = Numbers::default();
+    let place: *mut Numbers = &mut numbers;
+    ask!(stats, whose as c_int, place.cast(), std::mem::size_of::<Numbers>())?;
+    Ok(numbers)
+}
+
+pub(crate) fn mark(name: &CStr) -> io::Result<()> {
+    ask!(mark, name.as_ptr())
+}
+
+pub(crate) fn pause() -> io::Result<()> {
+    ask!(pause)
+}
+
+pub(crate) fn resume() -> io::Result<()> {
+    ask!(resume)
+}
+
+pub(crate) fn dump(path: &CStr) -> io::Result<()> {
+    ask!(dump, path.as_ptr())
+}
+
+pub(crate) fn pprof_write(fd: c_int) -> io::Result<()> {
+    ask!(pprof_write, fd)
+}
+
+pub(crate) fn ad_hoc_event(weight: u64) -> io::Result<()> {
+    ask!(ad_hoc_event, weight)
+}
+
+/// Events and units.
+pub(crate) fn ad_hoc_stats() -> io::Result<[u64; 2]> {
+    let mut totals = [0u64; 2];
+    ask!(ad_hoc_stats, totals.as_mut_ptr().cast(), std::mem::size_of_val(&totals))?;
+    Ok(totals)
+}
+
+/// An open region. Wherever it lies: the recorder knows it by its content.
+#[derive(Debug)]
+pub(crate) struct Open(Opaque);
+
+impl Open {
+    pub(crate) fn begin(whose: Whose) -> io::Result<Self> {
+        let mut open = Self(Opaque([0; 24]));
+        let place: *mut Opaque = &mut open.0;
+        ask!(region_begin, place.cast(), std::mem::size_of::<Opaque>(), whose as c_int)?;
+        Ok(open)
+    }
+
+    pub(crate) fn read(&self) -> io::Result<Numbers> {
+        let mut numbers = Numbers::default();
+        let region: *const Opaque = &self.0;
+        let place: *mut Numbers = &mut numbers;
+        ask!(region_read, region.cast(), place.cast(), std::mem::size_of::<Numbers>())?;
+        Ok(numbers)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let region: *mut Opaque = &mut self.0;
+        // What fails here is not open any more, or another thread's, and ends with that.
+        let _ = ask!(region_end, region.cast(), std::ptr::null_mut(), 0);
+    }
+}

@@ -1,0 +1,339 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Bindings of the header for other languages, with the real tools of those.
+
+  tests/bindings/run.py [--tidemark PATH] [--filter REGEX] [--only NAME]
+
+The crate's own tests under every kind of recorder and under none; the crates dhat and stats_alloc
+beside ours on the same work, number by number; assertions that fail; `cargo tidemark`. A tool that
+is not here means a skip, or with CI=true a failure. Ends with the counts.
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/e2e")]
+import crates  # noqa: E402
+import record  # noqa: E402
+
+CRATE = ROOT / "bindings/rust"
+# Where the tests of a test program are counted.
+RESULT = re.compile(r"^test result: ok\. (\d+) passed; 0 failed; 0 ignored", re.M)
+
+
+def expect(condition, what):
+    if not condition:
+        raise record.Failure(what)
+
+
+class Ground:
+    def __init__(self, options, scratch):
+        self.tidemark = options.tidemark
+        self.library = options.tidemark.parent / "libtidemark.so"
+        self.target = options.tidemark.parent / "bindings-rust"
+        self.scratch = pathlib.Path(scratch)
+
+    def run(self, *command, cwd=None, env=(), status=0):
+        """What it printed, and what it said."""
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True,
+                              cwd=cwd or self.scratch, timeout=300, check=False,
+                              env={**os.environ, "RUST_BACKTRACE": "0", **dict(env)})
+        expect(done.returncode == status,
+               f"{command[0]} {command[1:3]}: status {done.returncode}, not {status}: "
+               f"{done.stdout[-300:]} {done.stderr[-600:]}")
+        return done.stdout, done.stderr
+
+    def cargo(self, *words, **options):
+        """cargo's command on our crate, which depends on nothing, so nothing is fetched."""
+        try:
+            return self.run("cargo", *words, "--offline", "--manifest-path", CRATE / "Cargo.toml",
+                            "--target-dir", self.target, **options)
+        except FileNotFoundError:
+            raise record.Skip("no cargo here") from None
+
+    def built(self, *words):
+        """Programs that cargo made, by name."""
+        told, _ = self.cargo("build", "--message-format=json", *words)
+        lines = [json.loads(line) for line in told.splitlines()]
+        return {line["target"]["name"]: pathlib.Path(line["executable"])
+                for line in lines if line.get("executable")}
+
+    def from_crates(self, directory):
+        """A program of crates.io's, with those beside it."""
+        try:
+            return crates.build_crate(directory, self.tidemark.parent)
+        except crates.Missing as why:
+            raise record.Skip(str(why)) from None
+
+    def of_dhat(self):
+        return self.from_crates("tests/interop/dhat_rs").parent
+
+    def recorded(self, *command, **options):
+        return self.run(self.tidemark, "run", "-q", "-f", "-o", self.scratch / "run.tide", "--",
+                        *command, **options)
+
+    def report(self, path):
+        told, _ = self.run(self.tidemark, "report", "--json", path)
+        return json.loads(told)
+
+
+def n_passed(printed):
+    found = RESULT.search(printed)
+    expect(found, f"no result: {printed[-300:]}")
+    return int(found[1])
+
+
+def crate_under_each_recorder(ground):
+    """Its tests look for exact numbers where there is a recorder; and each runs everywhere."""
+    program = ground.built("--tests")["numbers"]
+    plain, said = ground.run(program, "--nocapture")
+    expect(said.count("no recorder here") == 1, f"it is not told once: {said}")
+    n = n_passed(plain)
+    expect(n >= 11, f"{n} tests")
+    for _ in range(3):
+        expect(n_passed(ground.recorded(program, "--test-threads=8")[0]) == n, "under run")
+    preload = {"LD_PRELOAD": ground.library, "TIDEMARK_DIR": ground.scratch}
+    expect(n_passed(ground.run(program, env={k: str(v) for k, v in preload.items()})[0]) == n,
+           "with a bare preload")
+
+
+def crate_documents_what_works(ground):
+    printed, _ = ground.cargo("test", "--doc")
+    expect(n_passed(printed) >= 5, printed)
+
+
+def crate_has_the_numbers_of_dhat(ground):
+    programs = ground.of_dhat()
+    wanted, _ = ground.run(programs / "with-dhat")
+    expect(len(wanted.splitlines()) == 9, wanted)
+    for way in "dhat", "dhat-thread":
+        found, _ = ground.recorded(programs / "with-tidemark", way)
+        expect(found == wanted, f"{way}:\n{found}is not dhat's\n{wanted}")
+
+
+def crate_has_the_numbers_of_stats_alloc(ground):
+    programs = ground.of_dhat()
+    wanted, _ = ground.run(programs / "with-stats-alloc")
+    expect(len(wanted.splitlines()) == 9, wanted)
+    for way in "stats", "stats-thread":
+        found, _ = ground.recorded(programs / "with-tidemark", way)
+        expect(found == wanted, f"{way}:\n{found}is not that of stats_alloc\n{wanted}")
+
+
+def crate_asserts(ground):
+    """A budget that holds, one that breaks with a capture that names who, and no recorder."""
+    program = ground.built("--examples")["budget"]
+    printed, said = ground.recorded(program, 60)
+    expect(printed == "60 KiB held\n" and not said, f"{printed} {said}")
+    printed, said = ground.run(program, 1000)
+    expect(printed == "1000 KiB held\n" and said.count("no recorder here") == 1, said)
+    printed, said = ground.recorded(program, 1000, status=101)
+    expect(not printed, printed)
+    saved = re.search(r"saved (budget\.(?:tide|pb)); next: tidemark report \1", said)
+    expect(saved, said)
+    expect(re.search(r"panicked at .*budget\.rs:\d+:5:\ntidemark: assertion failed: "
+                     r"stats\.max_bytes <= 64 << 10: 1048000 bytes at once", said), said)
+    capture = ground.report(ground.scratch / saved[1])
+    sites = json.dumps(capture)
+    expect("budget.rs" in sites and "read" in sites, sites[:500])
+
+
+def crate_writes_profiles(ground):
+    program = ground.built("--examples")["profile"]
+    for name in "own.tide", "own.pb":
+        _, said = ground.recorded(program, name)
+        expect("tidemark: total 60800 bytes in 102 blocks, at most 60800 bytes in 102 blocks at "
+               "once, at the end 50800 bytes in 101 blocks" in said, said)
+        saved = re.search(r"saved (own\.(?:tide|pb))", said)
+        expect(saved and (name != "own.pb" or saved[1] == name), said)
+        expect(ground.report(ground.scratch / saved[1]), "nothing in it")
+
+
+def cargo_tidemark(ground):
+    """Programs, tests and budgets of a crate of somebody's."""
+    command = ground.built("--bins")["cargo-tidemark"]
+    env = {"TIDEMARK": str(ground.tidemark), "CARGO_TARGET_DIR": str(ground.target / "theirs"),
+           "PATH": f"{command.parent}:{os.environ['PATH']}", "CARGO_NET_OFFLINE": "true"}
+    theirs = ground.scratch / "theirs"
+    (theirs / "src").mkdir(parents=True)
+    (theirs / "Cargo.toml").write_text('[package]\nname = "theirs"\nversion = "0.1.0"\n'
+                                       'edition = "2021"\n[workspace]\n')
+    (theirs / "src/main.rs").write_text("""
+fn load(n: usize) -> Vec<Box<[u8]>> {
+    (0..n).map(|_| vec![1u8; 1000].into_boxed_slice()).collect()
+}
+fn main() {
+    println!("{} words", std::env::args().count());
+    std::mem::forget(load(500));
+}
+#[test]
+fn loads() {
+    assert_eq!(load(300).len(), 300);
+}
+""")
+    printed, _ = ground.run("cargo", "tidemark", "-q", "-f", "-o", "theirs.tide", "run", "-q",
+                            "--", "two words", cwd=theirs, env=env)
+    expect(printed == "2 words\n", printed)
+    report = ground.report(theirs / "theirs.tide")
+    expect(report["totals"]["live_bytes"] >= 500_000, f"{report['totals']}")
+    printed, _ = ground.run("cargo", "tidemark", "-q", "-f", "-o", "tests.tide", "test", "-q",
+                            cwd=theirs, env=env)
+    expect(n_passed(printed) == 1, printed)
+    report = ground.report(theirs / "tests.tide")
+    expect(report["totals"]["peak_bytes"] >= 300_000, f"{report['totals']}")
+    printed, _ = ground.run("cargo", "tidemark", "--help", env=env)
+    expect("nextest" in printed, printed)
+    _, said = ground.run("cargo", "tidemark", "-q", "paint", env=env, status=125)
+    expect("none of run, test, bench and nextest" in said, said)
+
+
+def get(address, path):
+    """Status and body."""
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=60) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+@contextlib.contextmanager
+def served(*command):
+    """The address that a service says it listens on."""
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as service:
+        try:
+            yield service.stdout.readline().split()[-1]
+        finally:
+            service.terminate()
+
+
+def axum_example(ground):
+    """Its profile names the handler that keeps, to the byte; no recorder is an error."""
+    program = ground.from_crates("bindings/rust/examples/axum")
+    with served(program, "127.0.0.1:0") as address:
+        status, body = get(address, "/debug/pprof/heap")
+        expect(status == 503 and body, f"{status} {body}")
+    with served(ground.tidemark, "run", "-q", "-o", ground.scratch / "s.tide", "--", program,
+                "127.0.0.1:0") as address:
+        for n in 1, 2, 3:
+            expect(get(address, "/keep/1000000") == (200, f"{n} kept\n".encode()), f"keep {n}")
+        status, profile = get(address, "/debug/pprof/heap")
+    expect(status == 200, f"{status} {profile}")
+    (ground.scratch / "heap.pb").write_bytes(profile)
+    printed, _ = ground.run(ground.tidemark, "report", "--sort", "live", "heap.pb")
+    expect(re.search(r"2\.9 MiB .*keep", printed), printed)
+
+
+# Extension modules allocate through libc, and so does this.
+PYTHON_TESTS = """
+import ctypes
+import pytest
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc.argtypes = [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+
+
+def use(n):
+    libc.free(libc.malloc(n))
+
+
+@pytest.mark.heap(max_peak=1_000_000, leaked="16KiB", max_total="1.1MB", warmup=1)
+def test_kept():
+    use(500_000)
+
+
+@pytest.mark.heap(max_peak="1MiB")
+def test_peak():
+    use(2_000_000)
+
+
+@pytest.mark.heap(leaked=1000, thread=True)
+def test_leak():
+    libc.malloc(1 << 20)
+
+
+@pytest.mark.heap(max_allocs=99)
+def test_calls():
+    for _ in range(100):
+        use(10)
+
+
+@pytest.mark.heap(max_peak="1MiB")
+def test_fails_by_itself():
+    use(2_000_000)
+    assert False, "its own reason"
+
+
+@pytest.mark.heap(max_peak="64 parsecs")
+def test_size():
+    pass
+
+
+@pytest.mark.heap(peak=1)
+def test_name():
+    pass
+
+
+def test_without():
+    use(10_000_000)
+"""
+
+
+def pytest_command():
+    for python in "python3", "/usr/bin/python3":
+        found = subprocess.run([python, "-m", "pytest", "--version"], capture_output=True)
+        if found.returncode == 0:
+            return [python, "-m", "pytest", "-p", "pytest_tidemark", "-p", "no:cacheprovider", "-q"]
+    raise record.Skip("no pytest here; tools/setup.sh test installs it")
+
+
+def pytest_plugin(ground):
+    command = pytest_command()
+    env = {"PYTHONPATH": str(ROOT / "bindings/python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    (ground.scratch / "test_heap.py").write_text(PYTHON_TESTS)
+    printed, _ = ground.recorded(*command, "test_heap.py", env=env, status=1)
+    for name, why in (("peak", "2,000,000 bytes held at once; max_peak is 1,048,576"),
+                      ("leak", r"1,048,576 bytes left, in 1 blocks; leaked is 1,000"),
+                      ("calls", r"\d+ allocations; max_allocs is 99"),
+                      ("fails_by_itself", "its own reason"),
+                      ("size", "heap\\(max_peak='64 parsecs'\\): not a size"),
+                      ("name", "heap\\(\\): \\['peak'\\]: it takes max_peak")):
+        expect(re.search(rf"_ test_{name} _.*?{why}", printed, re.S), f"{name}: {printed}")
+    expect("6 failed, 2 passed" in printed and "not judged" not in printed, printed)
+    printed, _ = ground.run(*command, "test_heap.py", env=env, status=1)
+    expect("5 heap budgets were not judged" in printed and "3 failed, 5 passed" in printed, printed)
+    printed, _ = ground.run(*command, "--heap-required", "-k", "kept", env=env, status=1)
+    expect("no recorder in this process" in printed, printed)
+
+
+CASES = (crate_under_each_recorder, crate_documents_what_works, crate_has_the_numbers_of_dhat,
+         crate_has_the_numbers_of_stats_alloc, crate_asserts, crate_writes_profiles,
+         cargo_tidemark, axum_example, pytest_plugin)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    record.take_choice(parser)
+    parser.add_argument("--tidemark", type=pathlib.Path, default=ROOT / "build/tidemark")
+    options = parser.parse_args()
+    options.tidemark = options.tidemark.resolve()
+    tally = record.Tally()
+    for case in CASES:
+        if record.is_chosen(options, case.__name__):
+            with tempfile.TemporaryDirectory(prefix="tidemark-bindings-") as scratch:
+                tally.run(case.__name__, lambda c=case, s=scratch: c(Ground(options, s)))
+    return tally.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
