@@ -191,6 +191,13 @@ fn loads() {
     expect(n_passed(printed) == 1, printed)
     report = ground.report(theirs / "tests.tide")
     expect(report["totals"]["peak_bytes"] >= 300_000, f"{report['totals']}")
+    for limit, status in ("64MiB", 0), ("100KiB", 1):
+        printed, said = ground.run("cargo", "tidemark", "-q", "-f", "-o", "judged.tide",
+                                   "--max-peak", limit, "test", "-q", cwd=theirs, env=env,
+                                   status=status)
+        expect(n_passed(printed) == 1, printed)
+        expect(("broken" in printed and "main.rs:3" in printed) == (status != 0),
+               f"{printed} {said}")
     printed, _ = ground.run("cargo", "tidemark", "--help", env=env)
     expect("nextest" in printed, printed)
     _, said = ground.run("cargo", "tidemark", "-q", "paint", env=env, status=125)
