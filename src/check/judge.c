@@ -140,9 +140,10 @@ static bool find_before(const struct tide_check_input *input, const struct tide_
     if (strcmp(tide_check_program(&baseline->images[i]), program) != 0)
       continue;
     struct tide_profile *profile = tide_profile_new(baseline, i);
-    bounds_of_process(profile, NULL, budget, &bounds);
+    bool is_found = bounds_of_process(profile, NULL, budget, &bounds);
     tide_profile_free(profile);
-    grown_take(&grown, program, i, &bounds);
+    if (is_found)
+      grown_take(&grown, program, i, &bounds);
   }
   bool found = grown.n;
   if (found)

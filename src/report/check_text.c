@@ -15,15 +15,24 @@
 
 // ---- in common ----
 
+// Builds that map their directory away leave relative paths, which are from the root.
 const char *tide_check_path(const struct tide_check_report *report, const char *file)
 {
   size_t n = strlen(report->root);
-  if (!file || strncmp(file, report->root, n) != 0 || !n)
+  const char *tail = file;
+  if (!file || !*file)
     return NULL;
-  const char *tail = file + n;
-  if (report->root[n - 1] != '/' && *tail++ != '/')
-    return NULL;
-  return strstr(tail, "../") || !*tail ? NULL : tail;
+  if (*file == '/') {
+    if (!n || strncmp(file, report->root, n) != 0)
+      return NULL;
+    tail = file + n;
+    if (report->root[n - 1] != '/' && *tail++ != '/')
+      return NULL;
+  }
+  while (strncmp(tail, "./", 2) == 0)
+    tail += 2;
+  bool leads_out = strncmp(tail, "../", 3) == 0 || strstr(tail, "/../");
+  return leads_out || !*tail ? NULL : tail;
 }
 
 const struct tide_culprit *tide_check_place(const struct tide_check_report *report,

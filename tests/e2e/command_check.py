@@ -268,6 +268,11 @@ def check_unrecorded(ground):
     static = ground.build("still", '#include <unistd.h>\nint main(void) { return 0; }\n', "-static")
     done = ground.record("-q", "--how", "preload", "-o", "x.tide", "--", "./prog", "exec", static)
     expect(done.status == 0, done.stderr)
+    # The command itself: there is nothing to judge.
+    done = check(ground, "--how", "preload", "--max-peak", "1G", "-o", "y.tide", "--", static,
+                 status=2)
+    expect("still was not recorded: it is statically linked" in " ".join(done.stdout.split()),
+           done.stdout)
     document = judged(ground, "--max-peak", "1G", "x.tide", status=2)
     row = document["budgets"][0]
     expect(row["doubts"] == ["unrecorded"] and "still was not recorded" in row["why"], f"{row}")
@@ -498,6 +503,37 @@ def read_sarif(document):
     failed = [result for result in run["results"] if result["kind"] == "fail"]
     expect([result["locations"][0]["physicalLocation"]["artifactLocation"] for result in failed] ==
            [{"uri": "prog.c", "uriBaseId": "%SRCROOT%"}], f"{failed}")
+
+
+@test
+def check_paths(ground):
+    """Source files are told from the repository, whatever the build made of its directory."""
+    program = made(ground)
+    (ground.scratch / "repo" / "src").mkdir(parents=True)
+    (ground.scratch / "repo" / ".git").mkdir()
+    (ground.scratch / "repo" / "src" / "prog.c").write_bytes(
+        (ground.scratch / "prog.c").read_bytes())
+    repo = ground.scratch / "repo"
+    for flags, where, more, wanted in (
+            ((), repo, {}, "src/prog.c"),
+            ((), repo / "src", {}, "src/prog.c"),
+            ((), ground.scratch, {"GITHUB_WORKSPACE": str(repo)}, "src/prog.c"),
+            ((), ground.scratch, {"CI_PROJECT_DIR": str(repo / "src")}, "prog.c"),
+            ((), repo, {"GITHUB_WORKSPACE": str(repo / "sr")}, None),
+            ((f"-fdebug-prefix-map={repo}=.",), repo, {}, "src/prog.c")):
+        done = ground.run("gcc", "-O1", "-g", "-fno-builtin", *flags, "-o", ground.scratch / "prog",
+                          repo / "src" / "prog.c", cwd=repo)
+        expect(done.status == 0, done.stderr)
+        done = ground.record("-q", "-f", "-o", "x.tide", "--", program)
+        expect(done.status == 0, done.stderr)
+        words = ("--max-temp", "0", ground.scratch / "x.tide")
+        done = check(ground, "--json", *words, status=1, cwd=where, env={**ground.env, **more})
+        path = json.loads(done.stdout)["budgets"][0]["places"][0]["path"]
+        expect(path == wanted, f"{where} {more}: {path}, not {wanted}")
+        done = check(ground, "--format", "github", *words, status=1, cwd=where,
+                     env={**ground.env, **more})
+        expect(done.stdout.startswith(f"::error file={wanted},line=10," if wanted else
+                                      "::error title="), done.stdout)
 
 
 # ---- docs/check.md ----
