@@ -8,10 +8,9 @@
 
 #include "record/record.h"
 
-TIDE_HOT void free_go_on(void *p, bool known)
+TIDE_HOT void free_go_on(void *p)
 {
   (void)p;
-  (void)known;
 }
 #include "record/free_ways.def"
 

@@ -41,17 +41,20 @@ void *calloc(size_t n, size_t each)
   return p;
 }
 
-// The record of it is the last thing to do but one: the ways of free_ways.def end with this.
-TIDE_HOT void free_go_on(void *p, bool known)
+// The record of it is the last thing to do but one: the ways of free_ways.def end with this. What
+// the boot pool gave is for the real one to tell (real.c).
+TIDE_HOT void free_go_on(void *p)
 {
-  if (known || !tide_real_pool_holds(p))
-    tide_real.free(p);
+  tide_real.free(p);
 }
 #include "record/free_ways.def"
 
+// What is no sample is freed with a jump, as malloc does it; so may be NULL.
 void free(void *p)
 {
-  if (p)
+  if (TIDE_UNLIKELY(!tide_self.thread) && tide_sample_is_none(p))
+    tide_real.free(p);
+  else if (p)
     tide_free_recording(&tide_self, p);
 }
 
@@ -80,9 +83,23 @@ TIDE_HOT void *resize(void *old, size_t n, struct tide_regs r)
   return p;
 }
 
+// Is neither the old block a sample nor the new one? Never of one that is freed so.
+TIDE_HOT bool resize_passes(const void *old, size_t n)
+{
+  return TIDE_UNLIKELY(!tide_self.thread) && n && tide_sample_is_none(old) &&
+         !tide_real_pool_holds(old) && tide_sample_passes(&tide_self, n);
+}
+
 void *realloc(void *old, size_t n)
 {
-  return resize(old, n, TIDE_CALLER_REGS());
+  if (!resize_passes(old, n))
+    return resize(old, n, TIDE_CALLER_REGS());
+  void *p = TIDE_CALL_REAL(tide_real.realloc(old, n));
+  if (TIDE_UNLIKELY(!p)) {
+    tide_self.until += n + 1; // it was none
+    tide_record_failed();
+  }
+  return p;
 }
 
 void *reallocarray(void *old, size_t n, size_t each)

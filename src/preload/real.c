@@ -95,6 +95,15 @@ static void held_free(void *p)
   tide_unhold(&tide_self, held);
 }
 
+// What free leads to until it is known that the pool gave nothing, and then if it did.
+static void (*free_outside_pool)(void *p);
+
+static void free_unless_pooled(void *p)
+{
+  if (!tide_real_pool_holds(p))
+    free_outside_pool(p);
+}
+
 static const struct link_map *library_of(const void *function)
 {
   struct dl_find_object found;
@@ -145,8 +154,13 @@ TIDE_COLD void tide_real_resolve(void)
     real.name = (ret(*) params)next(&scan, #name);
 #include "store/hooks.def"
   recognise(&real);
+  free_outside_pool = real.free;
+  real.free = free_unless_pooled;
   tide_real = real;
   tide_store_release(&tide_real.resolved, true);
   tide_store_release(&resolving_thread, NULL);
+  // The pool gives no more, not to a signal handler in this thread either.
+  if (!tide_load_relaxed(&pool_used))
+    tide_store_release(&tide_real.free, free_outside_pool);
   errno = saved;
 }

@@ -39,7 +39,7 @@ static void draw_next(struct tide_seat *seat)
   seat->drawn_bits = bits_now();
   if (seat->drawn_bits != tide_load_relaxed(&tide_samples.bits))
     tide_store_relaxed(&tide_samples.bits, seat->drawn_bits); // fork children begin with it
-  seat->until = tide_weight_draw(seat->drawn_bits, tide_samples_random());
+  seat->until = (uint64_t)tide_weight_draw(seat->drawn_bits, tide_samples_random()) - 1;
 }
 
 // Under the lock. Code may have been unloaded since the last one.
@@ -105,11 +105,10 @@ TIDE_COLD void *tide_sample_block(struct tide_seat *seat, void *p, size_t size, 
     return p;
   if (!tide_boot_ready()) {
     if (tide_boot_is_off())
-      seat->until = INT64_MAX;
+      seat->until = UINT64_MAX;
     return p;
   }
-  bool has_drawn = (int64_t)((uint64_t)seat->until + size + 1) > 0;
-  if (!has_drawn) {
+  if (!seat->drawn_bits) {
     draw_next(seat);
     if (tide_sample_passes(seat, size))
       return p;

@@ -3,21 +3,25 @@
 // Events of which only some are recorded: samples (store/samples.h). No thread has a state then:
 // its seat has none, and counts down to its next sample instead.
 //
-//     malloc(n)   seat->thread is NULL: until -= n + 1, and while that is positive, that is all
+//     malloc(n)   seat->thread is NULL: n < until, which becomes less by n + 1, and that is all
 //     free(p)     seat->thread is NULL: the filter says that p is no sample, and that is all
+//     realloc     both
 //
-// `until` is positive from a thread's first draw on, but within a hook whose block is a sample.
-// Where all events are recorded it never is, and nobody looks at it while a thread has its state.
+// `until` is 0 before a thread's first draw, and where all events are recorded: nothing passes.
 #pragma once
 #include "record/thread.h"
 #include "store/samples.h"
 
 // A block of so many bytes was allocated, by a thread without a state. False: it is a sample, or
-// the thread has not drawn yet, or it is for other reasons that it has no state.
+// the thread has not drawn yet, or it is for other reasons that it has no state; then nothing was
+// counted, and it may be asked again.
 TIDE_HOT bool tide_sample_passes(struct tide_seat *seat, size_t size)
 {
-  seat->until = (int64_t)((uint64_t)seat->until - size - 1);
-  return TIDE_LIKELY(seat->until > 0);
+  uint64_t left; // until - size - 1: the sum overflows where size is less than until
+  if (TIDE_UNLIKELY(!__builtin_add_overflow(seat->until, ~(uint64_t)size, &left)))
+    return false;
+  seat->until = left;
+  return true;
 }
 
 // What comes then. Gives the block.

@@ -26,8 +26,8 @@ struct tide_seat {
   struct tide_thread *thread; // NULL before the first event, after the end, and where only some are
                               // recorded
   enum tide_phase phase;
-  uint32_t drawn_bits;   // how often was sampled when `until` was drawn
-  int64_t until;         // bytes to the next sample, if it is positive (sample.h)
+  uint32_t drawn_bits;   // how often was sampled when `until` was drawn; 0: it was not
+  uint64_t until;        // bytes that pass before the next sample (sample.h)
   uint64_t live_at_fork; // what the heap held when this thread called fork(), until it has
 };
 
@@ -122,15 +122,15 @@ TIDE_HOT void tide_leave(struct tide_thread *t)
 // While another allocator works, what it asks of hooked functions is its own business.
 struct tide_held {
   struct tide_thread *thread; // NULL: it was held already, or is nobody's
-  int64_t until;              // of one without a state, to whom no sample comes meanwhile
+  uint64_t until;             // of one without a state, to whom no sample comes meanwhile
 };
 
 TIDE_HOT struct tide_held tide_hold(struct tide_seat *seat)
 {
   struct tide_thread *t = seat->thread;
   struct tide_held held = {NULL, seat->until};
-  if (!t)
-    seat->until = held.until > 0 ? INT64_MAX : held.until;
+  if (!t && seat->drawn_bits)
+    seat->until = UINT64_MAX;
   if (!t || !t->idle)
     return held;
   t->idle = 0;
@@ -143,7 +143,8 @@ TIDE_HOT struct tide_held tide_hold(struct tide_seat *seat)
 TIDE_HOT void tide_unhold(struct tide_seat *seat, struct tide_held held)
 {
   if (!held.thread) {
-    seat->until = held.until;
+    if (seat->until > INT64_MAX) // else it was drawn for the first time meanwhile, or never
+      seat->until = held.until;
     return;
   }
   TIDE_COMPILER_BARRIER();

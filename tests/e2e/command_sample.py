@@ -15,6 +15,8 @@ static void *kept[4096];
 #define PLACE(name) __attribute__((noinline)) static void *name(size_t n) \
   { void *p = malloc(n); __asm__("" ::"r"(p)); return p; }
 PLACE(small) PLACE(large) PLACE(mixed) PLACE(passing)
+__attribute__((noinline)) static void *resized(void *old, size_t n)
+  { void *p = realloc(old, n); __asm__("" ::"r"(p)); return p; }
 int main(void)
 {
   int n = 0;
@@ -22,6 +24,7 @@ int main(void)
   for (int i = 0; i < 4; i++) kept[n++] = large(8 << 20);
   for (int i = 0; i < 1000; i++) kept[n++] = mixed(i % 50 ? 8 + i % 400 : 200000);
   for (int i = 0; i < 20000; i++) free(passing(i % 1000));
+  for (int i = 0; i < 8000; i++) free(resized(resized(NULL, 1 + i % 90), 900));
   return n != 3004;
 }"""
 MIX_BYTES = {
@@ -29,10 +32,11 @@ MIX_BYTES = {
     "large": 4 * (8 << 20),
     "mixed": sum(8 + i % 400 if i % 50 else 200000 for i in range(1000)),
     "passing": sum(i % 1000 for i in range(20000)),
+    "resized": sum(1 + i % 90 + 900 for i in range(8000)),
 }
-MIX_BLOCKS = {"small": 2000, "large": 4, "mixed": 1000, "passing": 20000}
+MIX_BLOCKS = {"small": 2000, "large": 4, "mixed": 1000, "passing": 20000, "resized": 16000}
 
-# Every block ends: freed by its own thread, by another one, resized, aligned.
+# Every block ends: freed by its own thread, by another one, resized by either, to nothing, aligned.
 ENDS = r"""
 #include <pthread.h>
 #include <stdlib.h>
@@ -54,7 +58,11 @@ static void *make(void *context)
 static void *end(void *context)
 {
   void **others = context;
-  for (int i = 0; i < BLOCKS; i++) free(others[i]);
+  for (int i = 0; i < BLOCKS; i++) {
+    if (i % 4 == 0) others[i] = realloc(others[i], 1 + i % 2000);
+    if (i % 4 == 1) others[i] = realloc(others[i], 0);
+    free(others[i]);
+  }
   return NULL;
 }
 int main(void)
@@ -93,6 +101,42 @@ MANY = r"""
 static void *kept[2000000];
 int main(void) { for (int i = 0; i < 2000000; i++) kept[i] = malloc(24); return !kept[1999999]; }
 """
+
+# No allocator has so many bytes, and the thread's samples go on as if it had not been asked.
+TOO_MANY = r"""
+#include <stdint.h>
+#include <stdlib.h>
+__attribute__((noinline)) static void *after(size_t n)
+  { void *p = malloc(n); __asm__("" ::"r"(p)); return p; }
+int main(void)
+{
+  volatile size_t sizes[] = {SIZE_MAX, SIZE_MAX - 100, (1ull << 63) + (1ull << 40), 1ull << 63};
+  void *volatile kept = after(10);
+  for (int i = 0; i < 4; i++) {
+    if (malloc(sizes[i]) || realloc(kept, sizes[i])) return 1;
+    for (int k = 0; k < 5000; k++) free(after(100));
+  }
+  free(kept);
+  return 0;
+}"""
+
+# The last of what it asks for are refused, all by realloc.
+REFUSED = r"""
+#include <stdlib.h>
+#include <sys/resource.h>
+enum { EACH = 4 << 20, MOST = 64, AGAIN = 50 };
+int main(void)
+{
+  struct rlimit limit = {128 << 20, 128 << 20};
+  void *kept[MOST] = {0};
+  int n = 0;
+  if (setrlimit(RLIMIT_AS, &limit)) return 1;
+  while (n < MOST && (kept[n] = realloc(NULL, EACH))) n++;
+  if (!n || n == MOST) return 2;
+  for (int i = 0; i < AGAIN; i++) if (realloc(kept[0], 2 * EACH)) return 3;
+  while (n) free(kept[--n]);
+  return 0;
+}"""
 
 GOES_ON = r"""
 #include <stdio.h>
@@ -166,6 +210,21 @@ def sample_all_that_ended_has_ended(ground):
                    site["frees"] == site["allocations"], f"{options}: not all has ended: {site}")
         lost = report["completeness"]
         expect(lost["lost_busy"] == lost["lost_full"] == lost["unknown_frees"] == 0, f"{lost}")
+
+
+@test
+def sample_goes_on_after_sizes_that_nobody_has(ground):
+    found = of_functions(sampled(ground, ground.build("too_many", TOO_MANY), "1KiB", 7))["after"]
+    want = 4 * 5000 * 100 + 10
+    expect(abs(found["bytes"] - want) < 5 * found["allocated_bytes_error"], f"{found}")
+    expect(found["live_bytes"] == 0, f"{found}")
+
+
+@test
+def sample_counts_refusals_of_resizes(ground):
+    report = sampled(ground, ground.build("refused", REFUSED), "64MiB", 6)
+    n_refused = report["completeness"]["failed_allocations"]
+    expect(n_refused == 51, f"{n_refused} refusals were counted, of 51")
 
 
 @test
