@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef __cplusplus
@@ -31,6 +32,8 @@ __attribute__((weak)) int tidemark_v1_region_begin(void *region, size_t region_b
 __attribute__((weak)) int tidemark_v1_region_read(const void *region, void *stats,
                                                   size_t stats_bytes);
 __attribute__((weak)) int tidemark_v1_region_end(void *region, void *stats, size_t stats_bytes);
+__attribute__((weak)) int tidemark_v1_region_check(const void *region, int what, uint64_t limit,
+                                                   const char *where);
 
 // Writes the heap profile of this moment to fd, as profile.proto of pprof, not compressed, without
 // names: `go tool pprof`, Pyroscope, Parca and `tidemark report` find them by build id, where the
@@ -137,6 +140,55 @@ static inline int tidemark_region_end(struct tidemark_region *region, struct tid
   errno = ENOSYS;
   return -1;
 }
+
+// ---- assertions ----
+//
+// Of a region that is open. One that is not kept says on stderr what was found and where it was
+// allocated, and aborts: what was recorded up to there is in the capture. One that cannot be judged
+// (ENODATA) says so, once, and goes on; without a recorder none is judged, and nothing is said.
+//
+//   TIDEMARK_ASSERT_MAX_BYTES(&region, 65536);      live at once, at most
+//   TIDEMARK_ASSERT_MAX_ALLOCATIONS(&region, 10);
+//   TIDEMARK_ASSERT_NO_LEAKS(&region);              neither blocks nor bytes are left
+//   TIDEMARK_ASSERT_MAX_LEFT(&region, 4096);        bytes
+//   TIDEMARK_ASSERT_ALLOCATIONS(&region, 3);        exactly
+//   TIDEMARK_ASSERT_BYTES(&region, 300);            allocated, exactly
+#define TIDEMARK_ASSERT_MAX_BYTES(region, n) TIDEMARK_ASSERT_(region, TIDEMARK_MAX_BYTES, n)
+#define TIDEMARK_ASSERT_MAX_ALLOCATIONS(region, n)                                                 \
+  TIDEMARK_ASSERT_(region, TIDEMARK_MAX_ALLOCATIONS, n)
+#define TIDEMARK_ASSERT_NO_LEAKS(region)                                                           \
+  (TIDEMARK_ASSERT_(region, TIDEMARK_MAX_LEFT_BLOCKS, 0),                                          \
+   TIDEMARK_ASSERT_(region, TIDEMARK_MAX_LEFT_BYTES, 0))
+#define TIDEMARK_ASSERT_MAX_LEFT(region, n) TIDEMARK_ASSERT_(region, TIDEMARK_MAX_LEFT_BYTES, n)
+#define TIDEMARK_ASSERT_ALLOCATIONS(region, n)                                                     \
+  TIDEMARK_ASSERT_(region, TIDEMARK_EXACT_ALLOCATIONS, n)
+#define TIDEMARK_ASSERT_BYTES(region, n) TIDEMARK_ASSERT_(region, TIDEMARK_EXACT_BYTES, n)
+
+enum {
+  TIDEMARK_MAX_BYTES = 1,
+  TIDEMARK_MAX_ALLOCATIONS = 2,
+  TIDEMARK_MAX_LEFT_BYTES = 3,
+  TIDEMARK_MAX_LEFT_BLOCKS = 4,
+  TIDEMARK_EXACT_ALLOCATIONS = 5,
+  TIDEMARK_EXACT_BYTES = 6
+};
+
+// The same for who does not want to abort. 0: it is kept, 1: it is not, which was said; -1 with
+// errno. where: what the message begins with, may be NULL.
+static inline int tidemark_region_check(const struct tidemark_region *region, int what,
+                                        uint64_t limit, const char *where)
+{
+  if (tidemark_v1_region_check)
+    return tidemark_v1_region_check(region, what, limit, where);
+  errno = ENOSYS;
+  return -1;
+}
+
+#define TIDEMARK_TEXT_(x) #x
+#define TIDEMARK_LINE_(line) TIDEMARK_TEXT_(line)
+#define TIDEMARK_ASSERT_(region, what, n)                                                          \
+  (tidemark_region_check(region, what, n, __FILE__ ":" TIDEMARK_LINE_(__LINE__)) > 0 ? abort()     \
+                                                                                     : (void)0)
 
 #ifdef __cplusplus
 }

@@ -37,3 +37,16 @@ bool tide_now_is_of_heap(uint32_t stack)
     stack = tide_now_outer(stack);
   return stack != TIDE_NODE_ROOT_PAGES;
 }
+
+const char *tide_now_text(uint32_t offset, size_t *ret_n)
+{
+  const struct tide_area *area = &tide_store.areas.text;
+  *ret_n = 0;
+  if (offset >= area->capacity)
+    return "";
+  const char *text = tide_table_at(area, offset) + offset;
+  uint64_t n_most = (offset < area->n_near ? area->n_near : area->capacity) - offset;
+  while (*ret_n < n_most && text[*ret_n])
+    ++*ret_n;
+  return text;
+}

@@ -10,6 +10,9 @@
 // never rests, without them.
 struct tide_cell tide_now_cell(uint32_t id, uint32_t slot);
 
+// A text of the store, which ends where it says or where there is no more of it.
+const char *tide_now_text(uint32_t offset, size_t *ret_n);
+
 // The next node outwards; below TIDE_NODE_FIRST: the kind of stack that it was.
 static inline uint32_t tide_now_outer(uint32_t node)
 {

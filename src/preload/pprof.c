@@ -127,24 +127,10 @@ static void put_type(struct writer *w, uint32_t field, uint32_t type, uint32_t u
 
 // ---- mappings ----
 
-// A text of the store, which ends where it says or where there is no more of it.
-static const char *text_at(uint32_t offset, size_t *ret_n)
-{
-  const struct tide_area *area = &tide_store.areas.text;
-  *ret_n = 0;
-  if (offset >= area->capacity)
-    return "";
-  const char *text = tide_table_at(area, offset) + offset;
-  uint64_t n_most = (offset < area->n_near ? area->n_near : area->capacity) - offset;
-  while (*ret_n < n_most && text[*ret_n])
-    ++*ret_n;
-  return text;
-}
-
 static bool is_same_text(uint32_t a, uint32_t b)
 {
   size_t n_a, n_b;
-  const char *text_a = text_at(a, &n_a), *text_b = text_at(b, &n_b);
+  const char *text_a = tide_now_text(a, &n_a), *text_b = tide_now_text(b, &n_b);
   return n_a == n_b && !memcmp(text_a, text_b, n_a);
 }
 
@@ -174,7 +160,7 @@ static uint32_t put_mapping(struct writer *w, uint32_t module)
       return w->mappings[before];
   char hex[2 * sizeof m->build_id];
   size_t n, n_hex = build_id_of(m, hex);
-  const char *path = text_at(m->path, &n);
+  const char *path = tide_now_text(m->path, &n);
   uint32_t file = put_string(w, path, n), build_id = n_hex ? put_string(w, hex, n_hex) : NONE;
   uint32_t id = ++w->n_mappings;
   put_length(w, P_MAPPING,

@@ -8,7 +8,7 @@
 // of one in which events were lost.
 #include "preload/hook.h"
 #include "preload/now.h"
-#include "record/tally.h"
+#include "preload/region.h"
 #include "store/annex.h"
 
 #include <errno.h>
@@ -20,13 +20,7 @@
 _Static_assert((int)TIDEMARK_PROCESS == TIDE_TALLY_PROCESS, "as the header has it");
 _Static_assert((int)TIDEMARK_THREAD == TIDE_TALLY_THREAD, "as the header has it");
 
-// What is in a struct tidemark_region.
-struct region {
-  struct tide_region_start start; // first: its id is what the header sets to 0
-  uint32_t whose, n_pauses;
-  uint64_t n_lost;
-};
-_Static_assert(sizeof(struct region) <= sizeof(struct tidemark_region), "there is room");
+_Static_assert(sizeof(struct tide_region) <= sizeof(struct tidemark_region), "there is room");
 
 static int fail_with(long error)
 {
@@ -86,7 +80,7 @@ TIDE_COLD static long enter_slowly(struct tide_thread **ret)
 }
 
 // 0, and the thread has entered. It looks up for nothing, as it books nothing.
-static long enter(struct tide_thread **ret)
+long tide_region_enter(struct tide_thread **ret)
 {
   struct tide_thread *t = tide_self.thread;
   if (TIDE_UNLIKELY(!t || !t->idle))
@@ -220,7 +214,7 @@ static struct tidemark_stats stats_of_counts(const struct tide_region_counts *c,
   };
 }
 
-static void open_region(struct tide_thread *t, struct region *region, uint32_t whose)
+static void open_region(struct tide_thread *t, struct tide_region *region, uint32_t whose)
 {
   region->whose = whose;
   region->n_pauses = n_pauses();
@@ -229,8 +223,8 @@ static void open_region(struct tide_thread *t, struct region *region, uint32_t w
   tide_store_relaxed(&t->owes, 1);
 }
 
-static long read_region(struct tide_thread *t, const struct region *region,
-                        struct tidemark_stats *ret)
+long tide_region_read(struct tide_thread *t, const struct tide_region *region,
+                      struct tidemark_stats *ret)
 {
   struct tide_region_counts counts;
   struct tide_live_most most;
@@ -247,15 +241,15 @@ static long read_region(struct tide_thread *t, const struct region *region,
 static long thread_stats(struct tidemark_stats *ret)
 {
   struct tide_thread *t;
-  long error = enter(&t);
+  long error = tide_region_enter(&t);
   if (error)
     return error;
   struct tide_thread_tally *own = &t->tallied;
-  struct region *since = (struct region *)own->since;
+  struct tide_region *since = (struct tide_region *)own->since;
   _Static_assert(sizeof own->since >= sizeof *since, "there is room");
   if (!since->start.id)
     open_region(t, since, TIDE_TALLY_THREAD);
-  error = read_region(t, since, ret);
+  error = tide_region_read(t, since, ret);
   tide_leave(t);
   return error;
 }
@@ -271,12 +265,12 @@ int tidemark_v1_stats(int whose, void *stats, size_t bytes)
 
 int tidemark_v1_region_begin(void *at, size_t bytes, int whose)
 {
-  struct region *region = at;
+  struct tide_region *region = at;
   struct tide_thread *t;
   if ((whose != TIDEMARK_PROCESS && whose != TIDEMARK_THREAD) || bytes < sizeof *region)
     return fail_with(-EINVAL);
   region->start.id = 0;
-  long error = enter(&t);
+  long error = tide_region_enter(&t);
   if (error)
     return fail_with(error);
   open_region(t, region, (uint32_t)whose);
@@ -286,12 +280,12 @@ int tidemark_v1_region_begin(void *at, size_t bytes, int whose)
 
 int tidemark_v1_region_read(const void *at, void *stats, size_t bytes)
 {
-  const struct region *region = at;
+  const struct tide_region *region = at;
   struct tidemark_stats spare, *change = place_for(stats, bytes, &spare);
   struct tide_thread *t;
-  long error = region->start.id ? enter(&t) : -ENODATA;
+  long error = region->start.id ? tide_region_enter(&t) : -ENODATA;
   if (!error) {
-    error = read_region(t, region, change);
+    error = tide_region_read(t, region, change);
     tide_leave(t);
   }
   return hand_over(change, stats, bytes, error);
@@ -299,12 +293,12 @@ int tidemark_v1_region_read(const void *at, void *stats, size_t bytes)
 
 int tidemark_v1_region_end(void *at, void *stats, size_t bytes)
 {
-  struct region *region = at;
+  struct tide_region *region = at;
   struct tidemark_stats spare, *change = place_for(stats, bytes, &spare);
   struct tide_thread *t;
-  long error = region->start.id ? enter(&t) : -ENODATA;
+  long error = region->start.id ? tide_region_enter(&t) : -ENODATA;
   if (!error) {
-    error = read_region(t, region, change);
+    error = tide_region_read(t, region, change);
     tide_tally_close(&t->tallied, region->whose, &region->start);
     if (error != -EINVAL) // another thread's
       region->start.id = 0;

@@ -28,7 +28,7 @@ void tide_record_free_if_known(struct tide_seat *seat, void *p)
   }
   bool known = tide_pairs_free_waiting(&t->writer, (uint64_t)p) ||
                tide_pairs_free_slowly(&t->writer, (uint64_t)p, t->clock.now);
-  tide_leave_after(t, known ? TIDE_EVENT_FREE : TIDE_EVENT_NONE);
+  tide_leave_after(t, known ? TIDE_EVENT_FREE : TIDE_EVENT_NONE, p);
 }
 
 // The kernel gave no memory for it, or its part of the map is lost.
@@ -49,13 +49,13 @@ __attribute__((noinline)) static void *record_unusual(struct tide_thread *t, str
     tide_add_relaxed(&tide_store.header->n_lost_full, 1);
   else if (TIDE_UNLIKELY(!booked))
     tide_record_no_room();
-  tide_leave_after(t, booked ? TIDE_EVENT_ALLOC : TIDE_EVENT_NONE);
+  tide_leave_after(t, booked ? TIDE_EVENT_ALLOC : TIDE_EVENT_NONE, p);
   return p;
 }
 
 TIDE_COLD static void *leave_owing(struct tide_thread *t, void *p)
 {
-  tide_leave_slow(t, TIDE_EVENT_ALLOC);
+  tide_leave_slow(t, TIDE_EVENT_ALLOC, p);
   return p;
 }
 
@@ -182,7 +182,7 @@ void tide_resize_freed(struct tide_seat *seat, struct tide_resize resize, void *
   } else {
     unknown_resized(old);
   }
-  tide_leave_after(t, resize.block.cell ? TIDE_EVENT_FREE : TIDE_EVENT_NONE);
+  tide_leave_after(t, resize.block.cell ? TIDE_EVENT_FREE : TIDE_EVENT_NONE, old);
 }
 
 // The old block lives on as the new one: its birth goes along, and its end is no end of a life.
@@ -238,6 +238,7 @@ void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *o
     if (size > old_size)
       t->writer.slot->b_grown += size - old_size;
   }
-  t->tallied.resized = size;
-  tide_leave_after(t, TIDE_EVENT_RESIZE);
+  t->tallied.resized_from = (uint64_t)old;
+  t->tallied.resized_to = size;
+  tide_leave_after(t, TIDE_EVENT_RESIZE, p);
 }

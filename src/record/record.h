@@ -58,7 +58,7 @@ TIDE_HOT bool tide_record_end(struct tide_thread *t, void *p)
                tide_pairs_free_slowly(&t->writer, (uint64_t)p, t->clock.now);
   if (TIDE_UNLIKELY(!known))
     tide_record_unknown(p);
-  tide_leave_after(t, known ? TIDE_EVENT_FREE : TIDE_EVENT_NONE);
+  tide_leave_after(t, known ? TIDE_EVENT_FREE : TIDE_EVENT_NONE, p);
   return known;
 }
 

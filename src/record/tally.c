@@ -30,9 +30,30 @@ static void raise_most(struct tide_live_most *most, struct tide_live_most now)
 
 // ---- a table ----
 
-static void count_event(struct tide_region_table *y, enum tide_event event, int64_t change,
-                        uint64_t resized)
+static void log_row(struct tide_region_table *y, uint64_t addr, uint32_t cell, uint64_t bytes)
 {
+  bytes = bytes < TIDE_ROW_MOST_BYTES ? bytes : TIDE_ROW_MOST_BYTES;
+  if (y->log)
+    y->log[y->n_logged++ % TIDE_LOGGED_MOST] =
+        (struct tide_region_row){addr, cell ? bytes << TIDE_ROW_CELL_BITS | cell : 0};
+}
+
+static void log_event(struct tide_region_table *y, const struct tide_noted *noted, int64_t change)
+{
+  switch (noted->event) {
+  case TIDE_EVENT_NONE: break;
+  case TIDE_EVENT_ALLOC: log_row(y, noted->addr, noted->cell, (uint64_t)change); break;
+  case TIDE_EVENT_FREE: log_row(y, noted->addr, 0, 0); break;
+  case TIDE_EVENT_RESIZE:
+    log_row(y, noted->old, 0, 0);
+    log_row(y, noted->addr, noted->cell, noted->size);
+    break;
+  }
+}
+
+static void count_event(struct tide_region_table *y, const struct tide_noted *noted, int64_t change)
+{
+  enum tide_event event = noted->event;
   struct tide_region_counts *c = &y->counts;
   c->n_alloc += event == TIDE_EVENT_ALLOC;
   c->b_fresh += event == TIDE_EVENT_ALLOC ? (uint64_t)change : 0;
@@ -40,12 +61,13 @@ static void count_event(struct tide_region_table *y, enum tide_event event, int6
   if (event == TIDE_EVENT_RESIZE) {
     c->n_resize++;
     c->b_resize += change;
-    c->b_resized += resized;
+    c->b_resized += noted->size;
   }
   c->b_alloc += change > 0 ? (uint64_t)change : 0;
   c->b_free += change < 0 ? -(uint64_t)change : 0;
   if (event != TIDE_EVENT_FREE)
     raise_most(&y->open[y->n_open - 1].most, live_of(c));
+  log_event(y, noted, change);
 }
 
 static void remove_open(struct tide_region_table *y, uint32_t i)
@@ -58,12 +80,16 @@ static void remove_open(struct tide_region_table *y, uint32_t i)
 }
 
 // Where there are too many, most were left open by accident: the oldest and the latest stay.
-static uint64_t add_open(struct tide_region_table *y)
+static void add_open(struct tide_region_table *y, struct tide_region_start *ret)
 {
+  if (!y->log)
+    y->log = tide_sys_map_private(TIDE_LOGGED_MOST * sizeof *y->log);
   if (y->n_open == TIDE_OPEN_MOST)
     remove_open(y, TIDE_OPEN_MOST / 2);
   y->open[y->n_open++] = (struct tide_open){++y->last_id, live_of(&y->counts)};
-  return y->last_id;
+  ret->id = y->last_id;
+  ret->base = y->counts;
+  ret->n_logged = y->n_logged;
 }
 
 // Most often the latest. n_open: it is not there.
@@ -138,24 +164,24 @@ void tide_tally_look(struct tide_thread_tally *own)
     turn_on(own);
 }
 
-static void count_for_all(enum tide_event event, int64_t change, uint64_t resized)
+static void count_for_all(const struct tide_noted *noted, int64_t change)
 {
   tide_lock_take(&lock);
   if (process_tally.n_open)
-    count_event(&process_tally, event, change, resized);
+    count_event(&process_tally, noted, change);
   tide_lock_drop(&lock);
 }
 
-void tide_tally_note(struct tide_thread_tally *own, enum tide_event event)
+void tide_tally_note(struct tide_thread_tally *own, const struct tide_noted *noted)
 {
   bool all = tide_load_relaxed(&process_is_open);
-  if (event != TIDE_EVENT_NONE) {
+  if (noted->event != TIDE_EVENT_NONE) {
     int64_t held = held_now(own), change = held - own->held;
     own->held = held;
     if (own->tally.n_open)
-      count_event(&own->tally, event, change, own->resized);
+      count_event(&own->tally, noted, change);
     if (all)
-      count_for_all(event, change, own->resized);
+      count_for_all(noted, change);
   }
   own->is_on = own->tally.n_open || all;
 }
@@ -163,6 +189,7 @@ void tide_tally_note(struct tide_thread_tally *own, enum tide_event event)
 void tide_tally_after_fork(void)
 {
   process_tally.n_open = 0;
+  process_tally.log = NULL; // wiped
   process_is_open = false;
   lock.held = 0;
   image++;
@@ -181,8 +208,7 @@ static uint64_t serial_of(struct tide_thread_tally *own)
 static void open_for_all(struct tide_region_start *ret)
 {
   tide_lock_take(&lock);
-  ret->id = add_open(&process_tally);
-  ret->base = process_tally.counts;
+  add_open(&process_tally, ret);
   bool is_first = !process_is_open;
   tide_store_relaxed(&process_is_open, true);
   tide_lock_drop(&lock);
@@ -200,8 +226,7 @@ void tide_tally_open(struct tide_thread_tally *own, enum tide_tally_whose whose,
     open_for_all(ret);
   } else {
     ret->serial = serial_of(own);
-    ret->id = add_open(&own->tally);
-    ret->base = own->tally.counts;
+    add_open(&own->tally, ret);
   }
 }
 
@@ -219,6 +244,29 @@ bool tide_tally_read(struct tide_thread_tally *own, enum tide_tally_whose whose,
   bool is_open = read_open(&process_tally, start, ret_counts, ret_most);
   tide_lock_drop(&lock);
   return is_open;
+}
+
+static uint32_t copy_rows(const struct tide_region_table *y, const struct tide_region_start *start,
+                          struct tide_region_row *to, uint64_t *ret_n)
+{
+  uint64_t n = y->n_logged - start->n_logged;
+  uint32_t n_kept = y->log ? (uint32_t)(n < TIDE_LOGGED_MOST ? n : TIDE_LOGGED_MOST) : 0;
+  for (uint32_t i = 0; i < n_kept; i++)
+    to[i] = y->log[(y->n_logged - n_kept + i) % TIDE_LOGGED_MOST];
+  *ret_n = n;
+  return n_kept;
+}
+
+uint32_t tide_tally_rows(struct tide_thread_tally *own, enum tide_tally_whose whose,
+                         const struct tide_region_start *start, struct tide_region_row *to,
+                         uint64_t *ret_n)
+{
+  if (whose == TIDE_TALLY_THREAD)
+    return copy_rows(&own->tally, start, to, ret_n);
+  tide_lock_take(&lock);
+  uint32_t n = copy_rows(&process_tally, start, to, ret_n);
+  tide_lock_drop(&lock);
+  return n;
 }
 
 static void close_in(struct tide_region_table *y, uint64_t id)

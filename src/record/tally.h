@@ -36,10 +36,22 @@ struct tide_live_most {
   int64_t bytes, blocks;
 };
 
-enum { TIDE_OPEN_MOST = 32 };
+enum { TIDE_OPEN_MOST = 32, TIDE_LOGGED_MOST = 4096 };
+
+// The latest events, for who wants to know where they were: a ring. Of a resize, two.
+struct tide_region_row {
+  uint64_t addr;
+  uint64_t what; // TIDE_ROW_WHAT(); of an end, 0
+};
+enum { TIDE_ROW_CELL_BITS = 28 };
+#define TIDE_ROW_MOST_BYTES ((UINT64_C(1) << (64 - TIDE_ROW_CELL_BITS)) - 1)
+#define TIDE_ROW_BYTES(what) ((what) >> TIDE_ROW_CELL_BITS)
+#define TIDE_ROW_CELL(what) ((uint32_t)(what) & ((1u << TIDE_ROW_CELL_BITS) - 1))
 
 struct tide_region_table {
   struct tide_region_counts counts; // while any is open
+  struct tide_region_row *log;      // of TIDE_LOGGED_MOST; NULL: there is no memory for it
+  uint64_t n_logged;                // so far
   uint64_t last_id;
   uint32_t n_open;
   struct tide_open {
@@ -52,9 +64,9 @@ struct tide_thread_slot;
 
 struct tide_thread_tally {
   const struct tide_thread_slot *slot;
-  bool is_on;         // each event is noted
-  int64_t held;       // as of the latest
-  uint64_t resized;   // the new size, of a resize that is to be noted
+  bool is_on;                        // each event is noted
+  uint64_t resized_from, resized_to; // by the event under way: address, and size
+  int64_t held;                      // as of the latest
   uint64_t serial;    // of the thread that has this state, among all; 0: it has not asked
   uint64_t since[16]; // a region of the way in's, for what the thread did since it first asked
   struct tide_region_table tally;
@@ -64,8 +76,14 @@ struct tide_thread_tally {
 void tide_tally_adopt(struct tide_thread_tally *own, const struct tide_thread_slot *slot);
 // The thread looks up, after its clock was read: is it to be tallied from now on?
 void tide_tally_look(struct tide_thread_tally *own);
-// The end of an event of a thread that is.
-void tide_tally_note(struct tide_thread_tally *own, enum tide_event event);
+// An event, as a thread that is tallied tells it at its end.
+struct tide_noted {
+  enum tide_event event;
+  uint32_t cell;      // of a new block, or a resized one
+  uint64_t addr;      // of the block
+  uint64_t old, size; // of a resize: where the block was, and what it has now
+};
+void tide_tally_note(struct tide_thread_tally *own, const struct tide_noted *noted);
 void tide_tally_after_fork(void);
 
 // ---- by a thread that has entered, and owes something from then on ----
@@ -78,6 +96,7 @@ struct tide_region_start {
   uint64_t id;     // 0: it is not open
   uint64_t image;  // in which fork child
   uint64_t serial; // of its thread
+  uint64_t n_logged;
   struct tide_region_counts base;
 };
 
@@ -88,5 +107,9 @@ void tide_tally_open(struct tide_thread_tally *own, enum tide_tally_whose whose,
 bool tide_tally_read(struct tide_thread_tally *own, enum tide_tally_whose whose,
                      const struct tide_region_start *start, struct tide_region_counts *ret_counts,
                      struct tide_live_most *ret_most, bool *ret_is_foreign);
+// Copies what was logged since, of TIDE_LOGGED_MOST the latest; gives how many. ret_n: of so many.
+uint32_t tide_tally_rows(struct tide_thread_tally *own, enum tide_tally_whose whose,
+                         const struct tide_region_start *start, struct tide_region_row *to,
+                         uint64_t *ret_n);
 void tide_tally_close(struct tide_thread_tally *own, enum tide_tally_whose whose,
                       const struct tide_region_start *start);

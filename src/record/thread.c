@@ -231,12 +231,24 @@ struct tide_thread *tide_thread_begin(struct tide_seat *seat)
   return seat->phase == TIDE_PHASE_GONE ? borrow(seat) : thread_start(seat);
 }
 
-TIDE_COLD void tide_leave_slow(struct tide_thread *t, enum tide_event event)
+static void note_event(struct tide_thread *t, enum tide_event event, const void *p)
+{
+  struct tide_noted noted = {.event = event, .addr = (uint64_t)p};
+  if (event == TIDE_EVENT_ALLOC || event == TIDE_EVENT_RESIZE)
+    noted.cell = (uint32_t)tide_cell_index(t->writer.last_cell);
+  if (event == TIDE_EVENT_RESIZE) {
+    noted.old = t->tallied.resized_from;
+    noted.size = t->tallied.resized_to;
+  }
+  tide_tally_note(&t->tallied, &noted);
+}
+
+TIDE_COLD void tide_leave_slow(struct tide_thread *t, enum tide_event event, const void *p)
 {
   if (t->clock.sample_from)
     tide_clock_sample_end(&t->clock, t->writer.slot);
   if (TIDE_UNLIKELY(t->tallied.is_on))
-    tide_tally_note(&t->tallied, event);
+    note_event(t, event, p);
   // Before it looks: what it is called for later, it is told again.
   tide_store_relaxed(&t->owes, t->tallied.is_on);
   tide_pairs_look(&t->writer);

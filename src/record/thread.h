@@ -48,7 +48,7 @@ struct tide_thread {
 struct tide_thread *tide_enter_slow(struct tide_seat *seat); // in boot.c: the first event boots
 // Entered, and there is something to see: the time, unloaded code, or that recording has ended.
 struct tide_thread *tide_look_up(struct tide_thread *t);
-void tide_leave_slow(struct tide_thread *t, enum tide_event event);
+void tide_leave_slow(struct tide_thread *t, enum tide_event event, const void *p);
 
 // The same for a new block. NULL also while recording is off.
 struct tide_thread *tide_enter_alloc_slow(struct tide_seat *seat);
@@ -107,16 +107,17 @@ TIDE_HOT bool tide_leave_quickly(struct tide_thread *t)
   return true;
 }
 
-TIDE_HOT void tide_leave_after(struct tide_thread *t, enum tide_event event)
+// After an event of the block p.
+TIDE_HOT void tide_leave_after(struct tide_thread *t, enum tide_event event, const void *p)
 {
   if (TIDE_UNLIKELY(!tide_leave_quickly(t)))
-    tide_leave_slow(t, event);
+    tide_leave_slow(t, event, p);
 }
 
 // After something that changes nothing of the heap.
 TIDE_HOT void tide_leave(struct tide_thread *t)
 {
-  tide_leave_after(t, TIDE_EVENT_NONE);
+  tide_leave_after(t, TIDE_EVENT_NONE, NULL);
 }
 
 // While another allocator works, what it asks of hooked functions is its own business.
