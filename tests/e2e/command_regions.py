@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers that a program asks for by <tidemark/tidemark.h>: of its heap, and of regions."""
+import pathlib
 import shutil
 
 import record
@@ -306,3 +307,24 @@ int main()
         done = ground.run(ground.tidemark, "run", "-q", "-f", "-o", "x.tide",
                           ground.scratch / "x")
         expect(done.status == 40, f"with: {done.status} {done.stderr}")
+
+
+@test
+def regions_of_a_program_that_links_it(ground):
+    """With what pkg-config says and no launcher: exact, and the store is left."""
+    if not shutil.which("pkg-config"):
+        raise record.Skip("no pkg-config here")
+    library = pathlib.Path(ground.library).resolve()
+    (ground.scratch / "tidemark").mkdir()
+    (ground.scratch / "tidemark" / library.name).symlink_to(library)
+    env = dict(ground.env, PKG_CONFIG_PATH=str(library.parent / "meson-private"))
+    told_flags = ground.run("pkg-config", f"--define-variable=libdir={ground.scratch}", "--libs",
+                            "tidemark", env=env)
+    expect(told_flags.status == 0, told_flags.stderr)
+    prog = ground.build("linked", STEPS, f"-I{INCLUDE}", "-Wl,--as-needed",
+                        *told_flags.stdout.split())
+    done = ground.run(prog)
+    expect(done.status == 0 and done.stdout == STEPS_TOLD, f"{done.stdout} {done.stderr}")
+    stores = list(ground.scratch.glob("tidemark.linked.*.store"))
+    expect(len(stores) == 1, f"{stores}")
+    expect(ground.report(stores[0])["totals"]["live_blocks"] == 0, "not as it was")
