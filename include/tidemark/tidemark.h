@@ -80,7 +80,7 @@ static inline void tidemark_private_no_stats(struct tidemark_stats *stats)
     memset(stats, 0, sizeof *stats);
 }
 
-// TIDEMARK_PROCESS: since the program began. Takes as long as there are stacks: some microseconds.
+// TIDEMARK_PROCESS: since the program began. Takes longer the more stacks there are.
 // TIDEMARK_THREAD: since the first call of this function for it in this thread, which gives 0.
 // If it fails all numbers are 0.
 static inline int tidemark_stats_read(int whose, struct tidemark_stats *stats)
