@@ -35,6 +35,12 @@ __attribute__((weak)) int tidemark_v1_region_end(void *region, void *stats, size
 __attribute__((weak)) int tidemark_v1_region_check(const void *region, int what, uint64_t limit,
                                                    const char *where);
 
+__attribute__((weak)) int tidemark_v1_mark(const char *name);
+__attribute__((weak)) int tidemark_v1_pause(void);
+__attribute__((weak)) int tidemark_v1_resume(void);
+__attribute__((weak)) int tidemark_v1_snapshot(void);
+__attribute__((weak)) int tidemark_v1_dump(const char *path);
+
 // Writes the heap profile of this moment to fd, as profile.proto of pprof, not compressed, without
 // names: `go tool pprof`, Pyroscope, Parca and `tidemark report` find them by build id, where the
 // program's files are. Columns: alloc_objects, alloc_space, inuse_objects, inuse_space.
@@ -189,6 +195,59 @@ static inline int tidemark_region_check(const struct tidemark_region *region, in
 #define TIDEMARK_ASSERT_(region, what, n)                                                          \
   (tidemark_region_check(region, what, n, __FILE__ ":" TIDEMARK_LINE_(__LINE__)) > 0 ? abort()     \
                                                                                      : (void)0)
+
+// ---- the recording ----
+//
+// What `tidemark ctl` tells a recording from outside. With `tidemark run` it concerns all processes
+// that are recorded together, and the supervisor is waited for; with a bare preload, or where that
+// cannot be reached, this process alone. EPERM: the program has forbidden itself system calls.
+
+// Gives this moment a name, which is shown on the timeline and taken by `tidemark report --range`;
+// with a supervisor all numbers are kept for it. 1 to 55 bytes of UTF-8 without control characters
+// (EINVAL), at most 256 of them (ENOSPC).
+static inline int tidemark_mark(const char *name)
+{
+  if (tidemark_v1_mark)
+    return tidemark_v1_mark(name);
+  errno = ENOSYS;
+  return -1;
+}
+
+// From here on new blocks are not recorded; ends of those that were, are.
+static inline int tidemark_pause(void)
+{
+  if (tidemark_v1_pause)
+    return tidemark_v1_pause();
+  errno = ENOSYS;
+  return -1;
+}
+
+static inline int tidemark_resume(void)
+{
+  if (tidemark_v1_resume)
+    return tidemark_v1_resume();
+  errno = ENOSYS;
+  return -1;
+}
+
+// Keeps all numbers of this moment, so that it can be asked for. EOPNOTSUPP without a supervisor.
+static inline int tidemark_snapshot(void)
+{
+  if (tidemark_v1_snapshot)
+    return tidemark_v1_snapshot();
+  errno = ENOSYS;
+  return -1;
+}
+
+// Writes a capture of the recording so far, over what is there. EOPNOTSUPP without a supervisor,
+// where the store is all there is; else what open() or write() said.
+static inline int tidemark_dump(const char *path)
+{
+  if (tidemark_v1_dump)
+    return tidemark_v1_dump(path);
+  errno = ENOSYS;
+  return -1;
+}
 
 #ifdef __cplusplus
 }

@@ -267,6 +267,7 @@ static enum tide_err tell_store(const struct order *order, struct tide_diag *dia
       err = tide_fail(diag, TIDE_ERR_LIMIT, "no mark: there are %d already", TIDE_MOMENTS);
     break;
   case TIDE_DESK_DUMP: err = dump_store(order, path, diag); break;
+  case TIDE_DESK_SNAPSHOT: break; // nobody asks for it here
   }
   tide_store_view_close(&view);
   if (!err)

@@ -4,13 +4,10 @@
 // and moments that are given a name. The recorder finds it there at its next event; nothing is
 // called in the process, and nobody is stopped.
 //
-// One at a time: the supervisor's watch or, of the file of a bare preload, who has it locked.
+// One at a time: the supervisor's watch or, of the file of a bare preload, who has it locked. A
+// program that switches its own bare store (preload/control.c) does so beside that one.
 #pragma once
 #include "observe/store_view.h"
-
-// Of marks, shown where a recording was switched.
-#define TIDE_MOMENT_OFF "recording off"
-#define TIDE_MOMENT_ON "recording on"
 
 // Off (or on) from now on, CLOCK_MONOTONIC. The store may still be empty; its descriptor must be
 // one to write to. False: it was so before.

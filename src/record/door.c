@@ -99,7 +99,7 @@ static bool peer_is_believed(long fd)
 // A connection under way. Signals of the program may interrupt each wait: there is one deadline for
 // all.
 struct visit {
-  long fd;
+  long fd, seconds;
   uint64_t deadline_s;
 };
 
@@ -108,6 +108,11 @@ static uint64_t now_s(void)
   struct timespec now = {0};
   TIDE_SYS(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec;
+}
+
+static struct visit visit_of(long seconds)
+{
+  return (struct visit){.seconds = seconds, .deadline_s = now_s() + (uint64_t)seconds};
 }
 
 static bool try_again(const struct visit *visit, long ret)
@@ -125,7 +130,7 @@ static enum tide_door_outcome outcome_of(long error)
 static enum tide_door_outcome connect_to(struct visit *visit, const struct sockaddr_un *address,
                                          size_t n)
 {
-  long timeout[2] = {TIDE_DOOR_SECONDS, 0}, ret;
+  long timeout[2] = {visit->seconds, 0}, ret;
   visit->fd = TIDE_SYS(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (tide_sys_failed(visit->fd))
     return TIDE_DOOR_NOBODY;
@@ -162,13 +167,13 @@ static enum tide_door_outcome connect_either(struct visit *visit, const char *na
 }
 
 // The descriptor in the answer, -1 for none. The kernel drops those that find no place.
-static long receive_store(const struct visit *visit, struct tide_door_answer *answer, long *ret_n)
+static long receive(const struct visit *visit, void *answer, size_t bytes, long *ret_n)
 {
   union {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];
   } control = {0};
-  struct iovec part = {answer, sizeof *answer};
+  struct iovec part = {answer, bytes};
   struct msghdr message = {
       .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
   do
@@ -202,19 +207,25 @@ void *tide_door_adopt(long memory, uint64_t bytes)
   return store;
 }
 
+static long send_all(const struct visit *visit, const void *message, size_t bytes)
+{
+  long n;
+  do
+    n = TIDE_SYS(SYS_sendto, visit->fd, message, bytes, MSG_NOSIGNAL, 0, 0);
+  while (try_again(visit, n));
+  return n;
+}
+
 // Sends a message and waits for the answer, whose descriptor is the caller's to close; -1: none.
 static enum tide_door_outcome exchange(const struct visit *visit, const void *message, size_t bytes,
                                        long *ret_memory)
 {
   struct tide_door_answer answer = {0};
-  long n;
-  do
-    n = TIDE_SYS(SYS_sendto, visit->fd, message, bytes, MSG_NOSIGNAL, 0, 0);
-  while (try_again(visit, n));
+  long n = send_all(visit, message, bytes);
   // Whoever is not of the run may be answered before it has spoken: its word finds the door closed.
   if (tide_sys_failed(n) && n != -EPIPE)
     return outcome_of(n);
-  *ret_memory = receive_store(visit, &answer, &n);
+  *ret_memory = receive(visit, &answer, sizeof answer, &n);
   if (tide_sys_failed(n))
     return outcome_of(n);
   if (n != sizeof answer || answer.magic != TIDE_DOOR_MAGIC)
@@ -244,7 +255,7 @@ static enum tide_door_outcome ask_for_store(const struct visit *visit,
 void *tide_door_store(const char *name, const struct tide_door_hello *hello,
                       enum tide_door_outcome *ret_outcome)
 {
-  struct visit visit = {.deadline_s = now_s() + TIDE_DOOR_SECONDS};
+  struct visit visit = visit_of(TIDE_DOOR_SECONDS);
   void *store = NULL;
   *ret_outcome = connect_either(&visit, name);
   if (*ret_outcome == TIDE_DOOR_SERVED) {
@@ -270,7 +281,7 @@ enum tide_door_outcome tide_door_tell(const char *name, const struct tide_door_h
     struct tide_door_hello hello;
     char path[1000];
   } word;
-  struct visit visit = {.deadline_s = now_s() + TIDE_DOOR_SECONDS};
+  struct visit visit = visit_of(TIDE_DOOR_SECONDS);
   struct tide_line line = TIDE_LINE(word.path);
   long memory = -1;
   word.hello = *hello;
@@ -285,6 +296,25 @@ enum tide_door_outcome tide_door_tell(const char *name, const struct tide_door_h
     TIDE_SYS(SYS_close, memory);
   TIDE_SYS(SYS_close, visit.fd);
   return outcome;
+}
+
+long tide_door_exchange(const char *name, size_t name_bytes, const struct tide_packet *packet,
+                        long seconds, long *ret_fd)
+{
+  struct visit visit = visit_of(seconds);
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  *ret_fd = -1;
+  if (name_bytes >= sizeof address.sun_path)
+    return -ENOENT;
+  memcpy(address.sun_path + 1, name, name_bytes);
+  enum tide_door_outcome outcome = connect_to(&visit, &address, name_bytes + 1);
+  if (outcome != TIDE_DOOR_SERVED)
+    return outcome == TIDE_DOOR_STRANGER ? -EACCES : -ENOENT;
+  long n = send_all(&visit, packet->out, packet->out_bytes);
+  if (!tide_sys_failed(n))
+    *ret_fd = receive(&visit, packet->in, packet->in_bytes, &n);
+  TIDE_SYS(SYS_close, visit.fd);
+  return n;
 }
 
 // Names that are taken (an image before exec had the same pid) get a number before their ending.

@@ -34,6 +34,17 @@ void *tide_door_adopt(long memory, uint64_t bytes);
 enum tide_door_outcome tide_door_tell(const char *name, const struct tide_door_hello *hello,
                                       const char *path, bool traced);
 
+// One packet to whoever listens at an abstract name, and one back, within so many seconds: its
+// bytes, or -errno; -EACCES: a stranger. A descriptor that comes along is the caller's to close;
+// -1: none.
+struct tide_packet {
+  const void *out;
+  void *in;
+  size_t out_bytes, in_bytes;
+};
+long tide_door_exchange(const char *name, size_t name_bytes, const struct tide_packet *packet,
+                        long seconds, long *ret_fd);
+
 // Maps a new file of that size, readable by its user alone; pattern may hold %p (pid) and %n
 // (program). The name is written to name. NULL: it could not be made.
 void *tide_door_file(const char *pattern, const char *program, uint64_t bytes, char *name,

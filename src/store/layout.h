@@ -360,7 +360,10 @@ struct tide_page_table {
 
 enum { TIDE_OBJECTS_MISSED_BYTES = 160 };
 
-// A moment that somebody outside gave a name (observe/switches.h); the recorder leaves them alone.
+// A moment that was given a name, by somebody outside (observe/switches.h) or by the program itself
+// (preload/control.c). Two names are ours.
+#define TIDE_MOMENT_OFF "recording off"
+#define TIDE_MOMENT_ON "recording on"
 enum { TIDE_MOMENTS = 256, TIDE_MOMENT_NAME_BYTES = 56 };
 struct tide_store_moment {
   uint64_t time_ns; // CLOCK_MONOTONIC

@@ -98,12 +98,13 @@ static void take_guests(struct tide_desk *desk)
   }
 }
 
-static bool is_of_our_user(int fd)
+// Nobody, if the kernel does not say.
+static struct ucred who_is(int fd)
 {
-  struct ucred who;
+  struct ucred who = {.uid = (uid_t)-1};
   socklen_t n = sizeof who;
-  return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) &&
-         (who.uid == geteuid() || who.uid == 0);
+  (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n);
+  return who;
 }
 
 static void send_answer(int to, const struct tide_desk_answer *answer, int fd)
@@ -131,10 +132,13 @@ static void answer_guest(int guest, struct tide_desk_ask *ask, tide_desk_answere
 {
   struct tide_desk_answer answer = {
       .magic = TIDE_DESK_MAGIC, .version = TIDE_DESK_VERSION, .status = TIDE_DESK_NOT_HERE};
+  struct ucred who = who_is(guest);
   int fd = -1;
   ask->name[sizeof ask->name - 1] = 0;
+  if (!ask->pid)
+    ask->pid = (uint32_t)who.pid; // by the number that it has here
   if (ask->version == TIDE_DESK_VERSION)
-    fd = answerer(context, ask, is_of_our_user(guest), &answer);
+    fd = answerer(context, ask, who.uid == geteuid() || who.uid == 0, &answer);
   send_answer(guest, &answer, fd);
   if (fd >= 0)
     close(fd);

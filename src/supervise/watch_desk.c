@@ -157,6 +157,7 @@ int tide_watch_answer(void *context, const struct tide_desk_ask *ask, bool is_al
   case TIDE_DESK_SAMPLE: err = sample_all(watch, ask->sample_bits, answer, &diag); break;
   case TIDE_DESK_MARK: err = mark_moment(watch, ask, answer, &diag); break;
   case TIDE_DESK_DUMP: err = dump_draft_now(watch, &fd, &diag); break;
+  case TIDE_DESK_SNAPSHOT: tide_watch_take_snapshots(watch, true); break;
   default: err = tide_fail(&diag, TIDE_ERR_UNSUPPORTED, "this recording cannot do that"); break;
   }
   answer->status = err ? TIDE_DESK_FAILED : TIDE_DESK_DONE;
