@@ -7,7 +7,7 @@ mod stats;
 
 #[doc(hidden)]
 pub use profiler::holds;
-pub use profiler::{AdHocStats, Profiler, ProfilerBuilder};
+pub use profiler::{Profiler, ProfilerBuilder};
 pub use recorder::is_recorded;
 pub use stats::{HeapStats, Region, Stats};
 
@@ -15,16 +15,6 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsRawFd, FromRawFd};
-
-/// Counts something that is not memory: it has a weight, and the stack that it came from.
-///
-/// Without a recorder it does nothing.
-pub fn ad_hoc_event(weight: usize) {
-    if recorder::is_there() {
-        // One that is not counted is missed in the totals of the recorder itself.
-        let _ = recorder::ad_hoc_event(weight as u64);
-    }
-}
 
 /// Names this moment: it is shown on the timeline, and `tidemark report --range` takes it.
 ///

@@ -12,28 +12,10 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::{Mutex, MutexGuard};
 
-/// What was counted by [`ad_hoc_event`](crate::ad_hoc_event).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct AdHocStats {
-    /// How many there were.
-    pub total_events: u64,
-    /// The sum of their weights.
-    pub total_units: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Heap,
-    AdHoc,
-}
-
 /// A profiler that runs.
 #[derive(Debug)]
 struct Running {
-    kind: Kind,
     open: Option<Open>,
-    ad_hoc_before: [u64; 2],
     is_testing: bool,
     has_asserted: bool,
     file: PathBuf,
@@ -91,18 +73,9 @@ impl Profiler {
         Self::builder().build()
     }
 
-    /// Of events that the program tells with [`ad_hoc_event`](crate::ad_hoc_event).
-    ///
-    /// # Panics
-    ///
-    /// If one is running already.
-    pub fn new_ad_hoc() -> Self {
-        Self::builder().ad_hoc().build()
-    }
-
     /// For what differs from the usual.
     pub fn builder() -> ProfilerBuilder {
-        ProfilerBuilder { kind: Kind::Heap, whose: Whose::Process, is_testing: false, file: None }
+        ProfilerBuilder { whose: Whose::Process, is_testing: false, file: None }
     }
 }
 
@@ -110,19 +83,12 @@ impl Profiler {
 #[derive(Debug)]
 #[must_use = "a profiler runs once it is built"]
 pub struct ProfilerBuilder {
-    kind: Kind,
     whose: Whose,
     is_testing: bool,
     file: Option<PathBuf>,
 }
 
 impl ProfilerBuilder {
-    /// Counts events that the program tells, not the heap.
-    pub fn ad_hoc(mut self) -> Self {
-        self.kind = Kind::AdHoc;
-        self
-    }
-
     /// For tests: [`assert!`](crate::assert!) and its kin may be used, and nothing is written
     /// unless one fails.
     pub fn testing(mut self) -> Self {
@@ -156,21 +122,12 @@ impl ProfilerBuilder {
     ///
     /// If one is running already: in the process, or with [`thread`](Self::thread) in this thread.
     pub fn build(self) -> Profiler {
-        let named = match self.kind {
-            Kind::Heap => "tidemark-heap.tide",
-            Kind::AdHoc => "tidemark-ad-hoc.tide",
-        };
-        let mut running = Running {
-            kind: self.kind,
+        let running = Running {
             open: None,
-            ad_hoc_before: [0; 2],
             is_testing: self.is_testing,
             has_asserted: false,
-            file: self.file.unwrap_or_else(|| named.into()),
+            file: self.file.unwrap_or_else(|| "tidemark-heap.tide".into()),
         };
-        if running.kind == Kind::AdHoc {
-            running.ad_hoc_before = ad_hoc_totals();
-        }
         let begun = match self.whose {
             Whose::Process => begin_of_process(running),
             Whose::Thread => begin_of_thread(running),
@@ -221,37 +178,23 @@ impl Drop for Profiler {
         if running.is_testing || !recorder::is_recorded() {
             return;
         }
-        match running.kind {
-            Kind::Heap => {
-                let Some(Ok(numbers)) = running.open.as_ref().map(Open::read) else {
-                    eprintln!("tidemark: the heap's numbers cannot be told");
-                    return;
-                };
-                let n = HeapStats::from(numbers);
-                eprintln!(
-                    "tidemark: total {} bytes in {} blocks, at most {} bytes in {} blocks at once, \
-                     at the end {} bytes in {} blocks",
-                    n.total_bytes, n.total_blocks, n.max_bytes, n.max_blocks, n.curr_bytes,
-                    n.curr_blocks
-                );
-            }
-            Kind::AdHoc => {
-                let now = ad_hoc_since(&running);
-                eprintln!(
-                    "tidemark: total {} units in {} events",
-                    now.total_units, now.total_events
-                );
-            }
-        }
+        let Some(Ok(numbers)) = running.open.as_ref().map(Open::read) else {
+            eprintln!("tidemark: the heap's numbers cannot be told");
+            return;
+        };
+        let n = HeapStats::from(numbers);
+        eprintln!(
+            "tidemark: total {} bytes in {} blocks, at most {} bytes in {} blocks at once, at the \
+             end {} bytes in {} blocks",
+            n.total_bytes, n.total_blocks, n.max_bytes, n.max_blocks, n.curr_bytes, n.curr_blocks
+        );
         running.write();
     }
 }
 
 impl Running {
     fn begin(&mut self, whose: Whose) -> Result<(), String> {
-        if self.kind == Kind::Heap {
-            self.open = begin(whose)?;
-        }
+        self.open = begin(whose)?;
         Ok(())
     }
 
@@ -278,56 +221,22 @@ fn write_profile(path: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-fn ad_hoc_totals() -> [u64; 2] {
-    if !recorder::is_there() {
-        return [0; 2];
-    }
-    recorder::ad_hoc_stats().unwrap_or_else(|error| {
-        panic!("tidemark: ad hoc events cannot be counted: {error}");
-    })
-}
-
-fn ad_hoc_since(running: &Running) -> AdHocStats {
-    let now = ad_hoc_totals();
-    AdHocStats {
-        total_events: now[0] - running.ad_hoc_before[0],
-        total_units: now[1] - running.ad_hoc_before[1],
-    }
-}
-
-/// Of the profiler that runs, unless it cannot be asked any more.
-fn ask<T>(what: &str, kind: Kind, function: impl FnOnce(&Running) -> T) -> T {
-    let answer = with_running(|running| match running {
-        None => Err("when no profiler is running"),
-        Some(running) if running.has_asserted => Err("after the profiler has asserted"),
-        Some(running) if running.kind != kind => Err("while profiling something else"),
-        Some(running) => Ok(function(running)),
-    });
-    answer.unwrap_or_else(|why| panic!("tidemark: getting {what} stats {why}"))
-}
-
 impl HeapStats {
     /// Since the profiler began that runs: this thread's own if it has one, else the process's.
     /// All 0 without a recorder.
     ///
     /// # Panics
     ///
-    /// If none runs, or one of ad hoc events; after an assertion of this crate has failed; where
-    /// the recorder cannot tell, see [`Region::change`](crate::Region::change).
+    /// If none runs; after an assertion of this crate has failed; where the recorder cannot tell,
+    /// see [`Region::change`](crate::Region::change).
     pub fn get() -> Self {
-        let numbers = ask("heap", Kind::Heap, |running| running.open.as_ref().map(Open::read));
+        let answer = with_running(|running| match running {
+            None => Err("when no profiler is running"),
+            Some(running) if running.has_asserted => Err("after the profiler has asserted"),
+            Some(running) => Ok(running.open.as_ref().map(Open::read)),
+        });
+        let numbers = answer.unwrap_or_else(|why| panic!("tidemark: getting heap stats {why}"));
         numbers.map(known).unwrap_or_default().into()
-    }
-}
-
-impl AdHocStats {
-    /// Since the profiler began that runs.
-    ///
-    /// # Panics
-    ///
-    /// If none runs, or one of the heap; after an assertion of this crate has failed.
-    pub fn get() -> Self {
-        ask("ad hoc", Kind::AdHoc, ad_hoc_since)
     }
 }
 

@@ -75,8 +75,6 @@ exports! {
     pause: fn();
     resume: fn();
     dump: fn(*const c_char);
-    ad_hoc_event: fn(u64);
-    ad_hoc_stats: fn(*mut c_void, Size);
 }
 
 fn exports() -> &'static Exports {
@@ -153,17 +151,6 @@ pub(crate) fn dump(path: &CStr) -> io::Result<()> {
 
 pub(crate) fn pprof_write(fd: c_int) -> io::Result<()> {
     ask!(pprof_write, fd)
-}
-
-pub(crate) fn ad_hoc_event(weight: u64) -> io::Result<()> {
-    ask!(ad_hoc_event, weight)
-}
-
-/// Events and units.
-pub(crate) fn ad_hoc_stats() -> io::Result<[u64; 2]> {
-    let mut totals = [0u64; 2];
-    ask!(ad_hoc_stats, totals.as_mut_ptr().cast(), std::mem::size_of_val(&totals))?;
-    Ok(totals)
 }
 
 /// An open region. Wherever it lies: the recorder knows it by its content.
