@@ -17,6 +17,8 @@
 //  - Closings of intervals below `first` are whole at b, as 2 comes after 1. A closing that the
 //    thread is writing at b is of `first` itself; it overwrites the older of the two, which the
 //    walk before this one has taken.
+// A single (store/annex.h) has its closing in the cell itself, its counters being those of one
+// block. If it is none any more at c, what b found may be more: a begins again, once.
 #define _GNU_SOURCE
 #include "observe/intervals.h"
 
@@ -146,24 +148,6 @@ static void take_closing(struct collecting *c, struct tide_interval_wide *cell, 
       &(struct tide_tally){closing->n_alloc, closing->b_alloc, closing->n_free, closing->b_free});
 }
 
-// The second look: its closings, then its interval.
-static void take_cell(struct collecting *c, const struct first_look *look, uint32_t stack,
-                      const struct tide_cell *now, struct tide_interval_wide *cell)
-{
-  struct tide_closing closings[2];
-  uint32_t first = tide_stamp_interval(look->stamp);
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  tide_closings_read(c->view, now, look->stamp, closings);
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  uint32_t present = tide_stamp_interval(
-      (struct tide_stamp){.both = __atomic_load_n(&now->stamp.both, __ATOMIC_ACQUIRE)});
-  bool swapped = closings[1].interval < closings[0].interval;
-  take_closing(c, cell, stack, &closings[swapped], first);
-  take_closing(c, cell, stack, &closings[!swapped], first);
-  if (present < c->before)
-    take_counts(c, cell, stack, present, &look->did);
-}
-
 static struct first_look look_first(const struct tide_cell *cell)
 {
   return (struct first_look){
@@ -173,6 +157,37 @@ static struct first_look look_first(const struct tide_cell *cell)
       .did.n_free = __atomic_load_n(&cell->n_free, __ATOMIC_RELAXED),
       .did.b_free = __atomic_load_n(&cell->b_free, __ATOMIC_RELAXED),
   };
+}
+
+// The second look: its closings, then its interval. False: it is no single any more.
+static bool take_look(struct collecting *c, const struct first_look *look, uint32_t stack,
+                      const struct tide_cell *now, struct tide_interval_wide *cell)
+{
+  struct tide_closing closings[2];
+  uint32_t first = tide_stamp_interval(look->stamp);
+  cell->interval = first;
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  tide_closings_read(c->view, now, look->stamp, closings);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  struct tide_stamp stamp = {.both = __atomic_load_n(&now->stamp.both, __ATOMIC_ACQUIRE)};
+  if (look->stamp.interval & TIDE_SINGLE && !(stamp.interval & TIDE_SINGLE))
+    return false;
+  uint32_t present = tide_stamp_interval(stamp);
+  bool swapped = closings[1].interval < closings[0].interval;
+  take_closing(c, cell, stack, &closings[swapped], first);
+  take_closing(c, cell, stack, &closings[!swapped], first);
+  if (present < c->before)
+    take_counts(c, cell, stack, present, &look->did);
+  return true;
+}
+
+static void take_cell(struct collecting *c, const struct first_look *look, uint32_t stack,
+                      const struct tide_cell *now, struct tide_interval_wide *cell)
+{
+  if (take_look(c, look, stack, now, cell))
+    return;
+  const struct first_look again = look_first(now);
+  take_look(c, &again, stack, now, cell); // of a store that is as it should be, it never fails
 }
 
 void tide_resizes_add(struct tide_resizes *sum, struct tide_store_view *view,
@@ -230,7 +245,6 @@ static void take_block(void *context, const struct tide_cell_block *block)
       continue;
     struct tide_interval_cell *cell = cell_at(c->intervals, block->first + i);
     struct tide_interval_wide seen = seen_of(c->intervals, cell);
-    seen.interval = tide_stamp_interval(c->first[i].stamp);
     take_cell(c, &c->first[i], block->owners[i].stack, &now[i], &seen);
     note_seen(c->intervals, cell, &seen);
   }
