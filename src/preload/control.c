@@ -19,7 +19,7 @@
 #include <tidemark/tidemark.h>
 #pragma GCC visibility pop
 
-enum { LINE_BYTES = 256, ANSWER_SECONDS = 60, SEND_BYTES = 1 << 20, MOST_TRIES = 300 };
+enum { LINE_BYTES = 256, DUMP_SECONDS = 60, SEND_BYTES = 1 << 20, MOST_TRIES = 300 };
 
 static int told_with(long error)
 {
@@ -41,7 +41,9 @@ struct asking {
 static long ask_one(struct asking *a, const char *name, size_t n)
 {
   const struct tide_packet packet = {&a->ask, &a->answer, sizeof a->ask, sizeof a->answer};
-  long got = tide_door_exchange(name, n, &packet, ANSWER_SECONDS, &a->fd);
+  // A tidemark that is stopped, ours or not, holds the program up for so long.
+  long seconds = a->ask.verb == TIDE_DESK_DUMP ? DUMP_SECONDS : TIDE_DOOR_SECONDS;
+  long got = tide_door_exchange(name, n, &packet, seconds, &a->fd);
   bool is_answer = got == (long)sizeof a->answer && a->answer.magic == TIDE_DESK_MAGIC &&
                    a->answer.version == TIDE_DESK_VERSION;
   long error = !is_answer                               ? -ENOENT
