@@ -75,9 +75,6 @@ class Ground:
         except crates.Missing as why:
             raise record.Skip(str(why)) from None
 
-    def of_dhat(self):
-        return self.from_crates("tests/interop/dhat_rs").parent
-
     def recorded(self, *command, **options):
         return self.run(self.tidemark, "run", "-q", "-f", "-o", self.scratch / "run.tide", "--",
                         *command, **options)
@@ -102,8 +99,7 @@ def crate_under_each_recorder(ground):
     expect(n >= 11, f"{n} tests")
     for _ in range(3):
         expect(n_passed(ground.recorded(program, "--test-threads=8")[0]) == n, "under run")
-    preload = {"LD_PRELOAD": ground.library, "TIDEMARK_DIR": ground.scratch}
-    expect(n_passed(ground.run(program, env={k: str(v) for k, v in preload.items()})[0]) == n,
+    expect(n_passed(ground.run(program, env={"LD_PRELOAD": str(ground.library)})[0]) == n,
            "with a bare preload")
 
 
@@ -112,22 +108,21 @@ def crate_documents_what_works(ground):
     expect(n_passed(printed) >= 5, printed)
 
 
-def crate_has_the_numbers_of_dhat(ground):
-    programs = ground.of_dhat()
-    wanted, _ = ground.run(programs / "with-dhat")
+def has_the_numbers_of(ground, other, *ways):
+    programs = ground.from_crates("tests/interop/dhat_rs").parent
+    wanted, _ = ground.run(programs / other)
     expect(len(wanted.splitlines()) == 9, wanted)
-    for way in "dhat", "dhat-thread":
+    for way in ways:
         found, _ = ground.recorded(programs / "with-tidemark", way)
-        expect(found == wanted, f"{way}:\n{found}is not dhat's\n{wanted}")
+        expect(found == wanted, f"{way}:\n{found}is not that of {other}\n{wanted}")
+
+
+def crate_has_the_numbers_of_dhat(ground):
+    has_the_numbers_of(ground, "with-dhat", "dhat", "dhat-thread")
 
 
 def crate_has_the_numbers_of_stats_alloc(ground):
-    programs = ground.of_dhat()
-    wanted, _ = ground.run(programs / "with-stats-alloc")
-    expect(len(wanted.splitlines()) == 9, wanted)
-    for way in "stats", "stats-thread":
-        found, _ = ground.recorded(programs / "with-tidemark", way)
-        expect(found == wanted, f"{way}:\n{found}is not that of stats_alloc\n{wanted}")
+    has_the_numbers_of(ground, "with-stats-alloc", "stats", "stats-thread")
 
 
 def crate_asserts(ground):
