@@ -111,7 +111,7 @@ static void write_title(const struct report *r)
   struct tide_style style = tide_screen_style(r->screen);
   tide_title_around(r->image, style, false, &before, &end);
   TIDE_CLEANUP_FREE char *count = tide_allocations_words(r->profile, style);
-  TIDE_CLEANUP_FREE char *cost = tide_overhead_words(style, r->profile);
+  TIDE_CLEANUP_FREE char *cost = tide_overhead_words(style, r->profile, false);
   size_t used =
       tide_utf8_width(r->options->prefix) + tide_utf8_width(before) + tide_utf8_width(end);
   size_t room = r->screen->width > used + 12 ? r->screen->width - used : 12;

@@ -91,7 +91,7 @@ static void tell_title(const struct telling *t)
   bool has_end = *end;
   add_title_part(t->to, end);
   add_title_part(t->to, tide_allocations_words(t->profile, style));
-  add_title_part(t->to, tide_overhead_words(style, t->profile));
+  add_title_part(t->to, tide_overhead_words(style, t->profile, t->options->is_running));
   tide_buf_printf(&text, "%s%s%s", before, t->to->program, after);
   for (size_t i = has_end; i < t->to->n_title; i++)
     tide_buf_printf(&text, "%s%s", style.utf8 ? " · " : " - ", t->to->title[i]);

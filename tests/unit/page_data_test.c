@@ -302,6 +302,15 @@ static void an_image_is_there_in_every_column(void **state)
   assert_true(page_block_says(&block, "libplugin.so has no debug info"));
 }
 
+// Tidemark's own time is not in it before the end: it is not the number that will be told then.
+static void overhead_of_a_program_that_runs(void **state)
+{
+  capture = tide_indexer_capture();
+  capture->finished = false;
+  make(INDEXER_IMAGE, &tide_indexer_names, TIDE_PAGE_KEEP_ALL);
+  assert_true(page_block_says(&block, "\"overhead in the program ≈ 1.2×"));
+}
+
 // Whatever was asked of a profile before.
 static void the_order_of_sites_does_not_depend_on_questions(void **state)
 {
@@ -639,6 +648,7 @@ UNIT_TESTS(page_data_test)
 #define TEST(function) cmocka_unit_test_teardown(function, teardown)
   const struct CMUnitTest tests[] = {
       TEST(an_image_is_there_in_every_column),
+      TEST(overhead_of_a_program_that_runs),
       TEST(the_order_of_sites_does_not_depend_on_questions),
       TEST(crates_are_told),
       TEST(an_empty_image_is_a_block),
