@@ -131,8 +131,28 @@ test("matches stand out, also among boxes too narrow to be seen alone", () => {
   matches[2] = matches[1234] = 1;
   const model = frameModel(Array.from({ length: tree.count }, (_, i) => `f${i}`));
   const { rects } = paint(tree, model, { matches });
+  const below = rects.slice(3); // boxes of ten nodes a pixel
   const styles = rects.map((rect) => rect.style);
-  assert.deepEqual(styles, [Style.dim, Style.dim, Style.match, Style.match]);
+  assert.deepEqual(styles.slice(0, 3), [Style.dim, Style.dim, Style.match]);
+  assert.deepEqual(below.map((rect) => rect.style), [Style.many, Style.someMatch, Style.many]);
+  assert.deepEqual([below[1].x, below[1].width], [Math.floor((1234 - 3) / 10), 1]);
+});
+
+test("of boxes too narrow to be seen alone, only what was searched for looks like it", () => {
+  const narrow = Array.from({ length: 5000 }, () => 1);
+  const tree = chain([5000, 5000], narrow);
+  const matches = new Uint8Array(tree.count);
+  matches.fill(1, 3 + 1000, 3 + 3150); // 43 of 100
+  const model = frameModel(Array.from({ length: tree.count }, (_, i) => `f${i}`));
+  const widths = new Map<number, number>();
+  for (const { line, style, width } of paint(tree, model, { matches }).rects)
+    if (line === 2) widths.set(style, (widths.get(style) ?? 0) + width);
+  assert.deepEqual([...widths].sort(), [[Style.many, 285], [Style.match, 215]]);
+  matches.fill(0);
+  for (let node = 3; node < tree.count; node += 2) matches[node] = 1;
+  const { rects } = paint(tree, model, { matches });
+  assert.deepEqual(rects.slice(3).map(({ style, width }) => [style, width]),
+    [[Style.someMatch, 500]]);
 });
 
 test("growth and shrinking are told by arrow and colour", () => {

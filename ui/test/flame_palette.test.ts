@@ -82,7 +82,8 @@ function distance(a: string, b: string, vision: number[][]): number {
 
 const FILLS = [
   ...Array.from({ length: N_COLOURS }, (_, i) => `${i}`),
-  ..."runtime root dim match grown grown-weak shrunk shrunk-weak even hatch hatch-line".split(" "),
+  ..."runtime root many dim match grown grown-weak shrunk shrunk-weak".split(" "),
+  "even", "hatch", "hatch-line",
 ];
 
 for (const [name, colours] of Object.entries(THEMES)) {
@@ -99,6 +100,22 @@ for (const [name, colours] of Object.entries(THEMES)) {
     assert.ok(contrast(colours["panel-active"], colours["panel-text"]) >= 4.5);
     assert.ok(contrast(colours.background, colours["panel-faint"]) >= 4.5);
     assert.ok(contrast(colours.background, colours.ring) >= 7);
+  });
+
+  // What is between two boxes of one colour is the background: brown on brown is one box.
+  test(`${name}: boxes are told apart from what is between them`, () => {
+    const least = name === "dark" ? 1.8 : 1.15; // near black, eyes want more
+    for (let i = 0; i < N_COLOURS; i++)
+      for (let tint = 0; tint < N_TINTS; tint++) {
+        const clear = contrast(tinted(colours[i], colours.background, tint), colours.background);
+        assert.ok(clear >= least, `${colours[i]}, tint ${tint}: ${clear}`);
+      }
+  });
+
+  test(`${name}: what matches in part is told apart from all and nothing`, () => {
+    for (const matrix of Object.values(VISIONS))
+      for (const other of ["match", "many"])
+        assert.ok(distance(colours["some-match"], colours[other], matrix) >= 8, other);
   });
 
   test(`${name}: fills of crates are told apart with any colour vision`, () => {

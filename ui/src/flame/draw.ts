@@ -14,7 +14,8 @@ export interface Meaning {
   labels(node: number): readonly string[];
   figure(node: number): string; // appended to a label that leaves room for it
   isJoined(node: number): boolean; // drawn without a border to its parent
-  hasMatch(first: number, past: number): boolean; // among these nodes
+  matchOf(first: number, past: number): number; // of a search: how much of these nodes' width
+  readonly isSearched: boolean;
 }
 
 export interface Scene {
@@ -88,7 +89,7 @@ export function draw(
 function styleOf(scene: Scene, boxes: Boxes, i: number, row: number): number {
   const { meaning, zoomRow } = scene;
   const node = boxes.first[i];
-  if (boxes.isMerged[i]) return meaning.hasMatch(node, boxes.past[i]) ? Style.match : Style.many;
+  if (boxes.isMerged[i]) return Style.many;
   return row < zoomRow ? Style.dim : meaning.style(node);
 }
 
@@ -103,9 +104,45 @@ function paintBox(
 ): void {
   const x0 = boxes.x0[i];
   const x1 = boxes.x1[i];
+  if (boxes.isMerged[i] && scene.meaning.isSearched) {
+    paintSearched(canvas, scene, boxes, i, row, line);
+    return;
+  }
   const isWide = x1 - x0 > 3 * gap;
   const isJoined = isWide && !boxes.isMerged[i] && scene.meaning.isJoined(boxes.first[i]);
   canvas.box(line, x0, isWide ? x1 - gap : x1, styleOf(scene, boxes, i, row), !isJoined);
+}
+
+function styleOfMatch(part: number): number {
+  return part <= 0 ? Style.many : part < 1 ? Style.someMatch : Style.match;
+}
+
+// Boxes too narrow to be told apart, pixel by pixel: whether all of what begins in one was searched
+// for, some of it, or nothing. Neighbours that look the same are one box.
+function paintSearched(
+  canvas: Canvas,
+  { layout, meaning, range }: Scene,
+  { first, past, x0, x1 }: Boxes,
+  i: number,
+  row: number,
+  line: number,
+): void {
+  const scale = (layout.right(past[i] - 1) - layout.left(first[i])) / (x1[i] - x0[i]);
+  const left = Math.max(range.from, layout.left(first[i]));
+  let begin = x0[i];
+  let style = -1;
+  for (let x = x0[i], node = first[i]; x < x1[i]; x++) {
+    const next = Math.min(past[i], layout.firstAfter(row, left + (x + 1 - x0[i]) * scale));
+    const end = x === x1[i] - 1 ? past[i] : Math.max(node + 1, next);
+    const here = styleOfMatch(meaning.matchOf(Math.min(node, past[i] - 1), end));
+    if (here !== style) {
+      if (style >= 0) canvas.box(line, begin, x, style, true);
+      begin = x;
+      style = here;
+    }
+    node = Math.min(end, past[i] - 1);
+  }
+  canvas.box(line, begin, x1[i], style, true);
 }
 
 interface Label {

@@ -20,14 +20,17 @@ export interface MeaningOptions {
 }
 
 export class TreeMeaning implements Meaning {
-  private readonly matchesBefore: Uint32Array | null; // per node, how many before it match
+  private readonly matchedBefore: Float64Array | null; // per node, the width before it that matches
+  private readonly widthBefore: Float64Array | null; // and all of it
 
   constructor(
     readonly tree: Tree,
     readonly names: TreeNames,
     readonly options: MeaningOptions,
   ) {
-    this.matchesBefore = options.matches ? countMatches(options.matches) : null;
+    const { matches } = options;
+    this.matchedBefore = matches && sumWidths(tree, (node) => matches[node] > 0);
+    this.widthBefore = matches && sumWidths(tree, () => true);
   }
 
   style(node: number): number {
@@ -67,9 +70,14 @@ export class TreeMeaning implements Meaning {
     return this.names.isInlined(node);
   }
 
-  hasMatch(first: number, past: number): boolean {
-    const before = this.matchesBefore;
-    return before !== null && before[past] > before[first];
+  get isSearched(): boolean {
+    return this.matchedBefore !== null;
+  }
+
+  matchOf(first: number, past: number): number {
+    const [matched, all] = [this.matchedBefore, this.widthBefore];
+    if (!matched || !all || all[past] <= all[first]) return 0;
+    return (matched[past] - matched[first]) / (all[past] - all[first]);
   }
 
   change(node: number): number {
@@ -82,9 +90,10 @@ function arrow(n: number): string {
   return n > 0 ? TERMS.more.text : n < 0 ? TERMS.less.text : "= ";
 }
 
-function countMatches(matches: Uint8Array): Uint32Array {
-  const before = new Uint32Array(matches.length + 1);
-  for (let node = 0; node < matches.length; node++)
-    before[node + 1] = before[node] + (matches[node] ? 1 : 0);
+// Widths are whole numbers: sums of them are exact.
+function sumWidths(tree: Tree, isOne: (node: number) => boolean): Float64Array {
+  const before = new Float64Array(tree.count + 1);
+  for (let node = 0; node < tree.count; node++)
+    before[node + 1] = before[node] + (isOne(node) ? tree.width(node) : 0);
   return before;
 }

@@ -15,15 +15,17 @@ export const Style = {
   many: FIRST + 2, // boxes too narrow to be drawn one by one
   dim: FIRST + 3, // not what was searched for; above what is zoomed to
   match: FIRST + 4,
-  grown: FIRST + 5,
-  grownWeak: FIRST + 6, // more grown than shrunk
-  shrunk: FIRST + 7,
-  shrunkWeak: FIRST + 8,
-  even: FIRST + 9,
-  hatch: FIRST + 10, // not a function
+  someMatch: FIRST + 5, // of boxes too narrow to be drawn, some
+  grown: FIRST + 6,
+  grownWeak: FIRST + 7, // more grown than shrunk
+  shrunk: FIRST + 8,
+  shrunkWeak: FIRST + 9,
+  even: FIRST + 10,
+  hatch: FIRST + 11, // not a function
 } as const;
 
-const OTHERS = "runtime root many dim match grown grown-weak shrunk shrunk-weak even".split(" ");
+const OTHERS =
+  "runtime root many dim match some-match grown grown-weak shrunk shrunk-weak even".split(" ");
 
 export interface Palette {
   fills: (string | CanvasPattern)[]; // "#rrggbb", and last the hatch
