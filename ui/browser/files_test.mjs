@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import { ENDLESS } from "./programs.mjs";
-import { expect, expectEqual, heading } from "./stage.mjs";
+import { expect, expectEqual, heading, until } from "./stage.mjs";
 
 const FORKING = `
 #include <stdlib.h>
@@ -70,6 +70,20 @@ export const tests = {
     expect(page.url().includes("search=grow"), "what was chosen is lost");
     const asked = () => page.locator("h2.asked").innerText();
     expect((await asked()).startsWith("Live now: "), await asked());
+    // A range up to now goes on with the run, and says so; it does not stay behind and wander.
+    const area = await page.locator(".timeline-area").boundingBox();
+    const y = area.y + area.height / 2;
+    await page.mouse.move(area.x + area.width * 0.2, y);
+    await page.mouse.down();
+    await page.mouse.move(area.x + area.width, y, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForFunction(() => /from=[^&]+/.test(location.hash));
+    const label = () => page.locator(".range .handle-label").innerText();
+    const before = await label();
+    await until(async () => (await label()) !== before);
+    expect(/ to \S+ \S+, now$/.test(await label()), `${before}, then ${await label()}`);
+    expect(!/[#&]to=/.test(page.url()), page.url());
+    await page.keyboard.press("e");
     ground.write("stop", "");
     expectEqual(await ended, 4, "the program's status");
     await page.getByText("exited 4").first().waitFor({ timeout: 20000 });

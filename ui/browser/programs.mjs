@@ -94,14 +94,14 @@ export const HOSTILE = [
   LONG_NAME,
 ];
 
-// As a file of DHAT, which takes any name there is.
-export function hostileFile() {
-  const points = HOSTILE.map((_, i) => {
-    const bytes = 1000 + i;
+// A file of DHAT, which takes any name there is; stacks of names, the innermost first.
+export function dhatFile(stacks, cmd) {
+  const names = [...new Set(stacks.flatMap(({ names }) => names))];
+  const points = stacks.map(({ names: own, bytes }) => {
     const of = { tb: bytes, tbk: 1, tl: 5, mb: bytes, mbk: 1, gb: bytes, gbk: 1, eb: 0, ebk: 0 };
-    return { ...of, fs: [i + 2, 1] };
+    return { ...of, fs: own.map((name) => names.indexOf(name) + 1) };
   });
-  const names = HOSTILE.map((name, i) => `0x${(i + 16).toString(16)}: ${name} (a.c:${i + 1})`);
+  const table = names.map((name, i) => `0x${(i + 16).toString(16)}: ${name} (a.c:${i + 1})`);
   return JSON.stringify({
     dhatFileVersion: 2,
     mode: "heap",
@@ -111,13 +111,30 @@ export function hostileFile() {
     tu: "instrs",
     Mtu: "Minstr",
     tuth: 500,
-    cmd: "<script>window.hacked=8</script>",
+    cmd,
     pid: 7,
     tg: 50,
     te: 100,
     pps: points,
-    ftbl: ["[root]", "0x1: main (a.c:1)", ...names],
+    ftbl: ["[root]", ...table],
   });
+}
+
+export function hostileFile() {
+  const stacks = HOSTILE.map((name, i) => ({ names: [name, "main"], bytes: 1000 + i }));
+  return dhatFile(stacks, "<script>window.hacked=8</script>");
+}
+
+// Templates that differ in their arguments alone, one of them very long; and a deep stack.
+export const LONG_ARGUMENT = "std::pair<std::basic_string<char>, std::unique_ptr<Node>>";
+export const SIBLINGS = ["A", "B", LONG_ARGUMENT].map(
+  (type) => `registry::Registry<${type}, std::allocator<${type}>>::add(int, ${type} const&)`,
+);
+export const DEEP = Array.from({ length: 80 }, (_, i) => `level_${i}`);
+
+export function templatesFile() {
+  const stacks = SIBLINGS.map((name, i) => ({ names: [name, "main"], bytes: 3000 + 100 * i }));
+  return dhatFile([...stacks, { names: [...DEEP, "main"], bytes: 9000 }], "templates");
 }
 
 // Memory that the program maps itself, twice as much each time.

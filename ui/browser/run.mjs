@@ -14,6 +14,7 @@ import { tests as looks } from "./looks_test.mjs";
 import { tests as memory } from "./memory_test.mjs";
 import { tests as numbers } from "./numbers_test.mjs";
 import { PHASES } from "./programs.mjs";
+import { tests as sight } from "./sight_test.mjs";
 import { Ground, launch, runAll } from "./stage.mjs";
 import { tests as unrecorded } from "./unrecorded_test.mjs";
 
@@ -37,7 +38,7 @@ try {
   ground.tide("run", "-q", "-o", "more.tide", "--", phases, "15");
   ground.served = await ground.view("phases.tide");
   ground.compared = await ground.view("phases.tide", "more.tide");
-  const seen = { ...numbers, ...looks, ...memory, ...findings };
+  const seen = { ...numbers, ...looks, ...sight, ...memory, ...findings };
   const tests = { ...seen, ...deeds, ...access, ...files, ...unrecorded };
   process.exitCode = await runAll(tests, ground, isChosen);
 } finally {

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clean, cleanWithin } from "../src/flame/clean.ts";
 import { Fitter } from "../src/flame/fit.ts";
-import { readableName, shortName, tailsOf } from "../src/engine/shorten.ts";
+import { readableName, shortName, tailsOf, tellApart } from "../src/engine/shorten.ts";
 
 const SHORT: [string, string][] = [
   ["malloc", "malloc"],
@@ -78,6 +78,37 @@ test("the first label that fits is taken, then the beginning of the last", () =>
   assert.equal(fitter().fit(["resize"], 45), "res…");
   assert.equal(fitter().fit(["resize"], 39), "");
   assert.equal(fitter().fit([], 1000), "");
+});
+
+test("names side by side keep what tells them apart, and no more", () => {
+  const told: [string[], string[]][] = [
+    [["Reg<A>::add(int)", "Reg<B>::add(int)"], ["Reg<A>::add", "Reg<B>::add"]],
+    [["Reg<P<int, A>>::add(int)", "Reg<P<int, B>>::add(int)", "Reg<Q<int>>::add(int)"],
+      ["Reg<P<int, A>>::add", "Reg<P<int, B>>::add", "Reg<Q<…>>::add"]],
+    [["f(int)", "f(double)"], ["f(int)", "f(double)"]],
+    [["v<A>::push", "v<A>::push"], ["v<…>::push", "v<…>::push"]], // one function, two places
+    [["a", "b"], ["a", "b"]],
+  ];
+  for (const [names, wanted] of told) assert.deepEqual(tellApart(names), wanted);
+});
+
+test("what tells long names apart is in the middle, and stays", () => {
+  const long = "outer_namespace::".repeat(9);
+  const names = ["Left", "Right"].map((side) => `${long}Tree<${side}>::${"inner_".repeat(9)}run`);
+  const told = tellApart(names);
+  assert.equal(new Set(told).size, 2);
+  told.forEach((text, i) => {
+    assert.ok(text.length < 110, text);
+    assert.ok(text.includes(["Left", "Right"][i].slice(0, 3)) && text.endsWith("run"), text);
+    assert.ok(!text.includes("……"), text);
+  });
+});
+
+test("what is folded and cut has one ellipsis", () => {
+  const fitter = new Fitter(() => 1);
+  for (let width = 4; width < 12; width++)
+    assert.ok(!/……|<…$/.test(fitter.fit(["vector<…>"], width)), `${width}`);
+  assert.equal(fitter.fit(["vector<…>"], 8), "vector…");
 });
 
 test("what is fitted is never wider than its box", () => {

@@ -6,6 +6,7 @@
 import { useState } from "preact/hooks";
 import { patternRefusal, wantedWeight } from "../engine/look.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
+import { readableName } from "../engine/shorten.ts";
 import { amount, share } from "../engine/units.ts";
 import { cleanWithin } from "../flame/clean.ts";
 import { lookFault, model, question, refused, view, weights, wholeWeight } from "./session.ts";
@@ -20,11 +21,13 @@ import {
   type State,
 } from "./state.ts";
 import { filterWords } from "./words.ts";
+import { zoomLost } from "./zoom.ts";
 
 interface Chip {
   name: string;
   text: string;
   without: Partial<State>;
+  fault?: string; // why it has no effect
 }
 
 // A name taken as it is reads better without what makes a pattern of it.
@@ -34,7 +37,7 @@ function patternWords(pattern: string): string {
   return cleanWithin(isExact ? inner.replace(/\\(.)/g, "$1") : pattern, 300);
 }
 
-function chipsOf(s: State): Chip[] {
+function chipsOf(s: State, lost: string | null): Chip[] {
   const chips: Chip[] = [];
   for (const kind of filterKinds)
     for (const pattern of s.filters[kind])
@@ -48,8 +51,9 @@ function chipsOf(s: State): Chip[] {
   if (s.zoom.length)
     chips.push({
       name: "zoom",
-      text: cleanWithin(s.zoom[s.zoom.length - 1], 300),
+      text: cleanWithin(readableName(s.zoom[s.zoom.length - 1]), 300),
       without: { zoom: [] },
+      fault: lost === null ? undefined : `“${cleanWithin(readableName(lost), 100)}” is not here`,
     });
   return chips;
 }
@@ -66,7 +70,7 @@ function takeAway(chip: Chip, element: HTMLElement): void {
 export function Chips() {
   const s = use(state);
   const fault = use(lookFault);
-  const chips = chipsOf(s);
+  const chips = chipsOf(s, use(zoomLost));
   if (!chips.length) return null;
   const clear = () => {
     const filters = { ...s.filters };
@@ -88,6 +92,7 @@ export function Chips() {
           }}
         >
           <span class="muted">{chip.name}</span> <span class="chip-text">{chip.text}</span>
+          {chip.fault && <span class="warn chip-fault"> {chip.fault}</span>}
           <span aria-hidden="true"> ×</span>
           <span class="sr">take away</span>
         </button>

@@ -10,7 +10,7 @@ import { groupText } from "../engine/group_text.ts";
 import type { Model } from "../engine/model.ts";
 import { frameText, NONE, placeText } from "../engine/names.ts";
 import type { Measure, Question, Unit } from "../engine/question.ts";
-import { readableName } from "../engine/shorten.ts";
+import { readableName, tellApart } from "../engine/shorten.ts";
 import { errorOf, errorOfAnswer, markOf, markOfAnswer } from "../engine/exactness.ts";
 import { measureTerm, questionHeading } from "../engine/question_words.ts";
 import { MEASURE_TERMS, TERMS } from "../engine/terms.ts";
@@ -48,6 +48,32 @@ export function nameToShow(model: Model, frame: number): string {
   const name = frameText(model, frame);
   const isFunction = frame !== NONE && model.frames.function[frame];
   return cleanWithin(isFunction ? readableName(name) : name, NAME_MAX);
+}
+
+// Names as they are read; those that would read alike, with what tells them apart.
+export function toldNames(names: readonly string[]): string[] {
+  const shown = names.map((name) => cleanWithin(readableName(name), NAME_MAX));
+  const alike = new Map<string, number[]>();
+  shown.forEach((text, i) => {
+    const same = alike.get(text);
+    if (same) same.push(i);
+    else alike.set(text, [i]);
+  });
+  for (const same of alike.values())
+    if (same.length > 1)
+      tellApart(same.map((i) => names[i])).forEach((text, k) => {
+        shown[same[k]] = cleanWithin(text, NAME_MAX);
+      });
+  return shown;
+}
+
+// Of code groups, what their rows are called; the others' names are short and their own.
+export function rowNames(model: Model, groups: readonly Group[]): Map<Group, string> {
+  const isFunction = ({ kind, frame }: Group) =>
+    codeKinds.includes(kind) && frame !== NONE && model.frames.function[frame] > 0;
+  const named = groups.filter(isFunction);
+  const shown = toldNames(named.map(({ frame }) => frameText(model, frame)));
+  return new Map(named.map((group, i) => [group, shown[i]]));
 }
 
 export function shortGroupName(model: Model, group: Group): string {

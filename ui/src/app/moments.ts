@@ -45,7 +45,7 @@ export const selectedTime = computed<"peak" | number | null>(() => {
   const { measure, at, from, to } = state.value;
   if (at !== null || to !== null) return at ?? to;
   if (measure === "peak") return "peak";
-  return measure === "live" && from === null ? endNs.value : null;
+  return measure === "live" || from !== null ? endNs.value : null;
 });
 
 export function isPeak(snapshot: number): boolean {
@@ -73,7 +73,13 @@ export function selectRange(a: number, b: number, write: typeof go = go): void {
   const asked = had === null && measure === "live" ? "grown" : measure; // of a moment until now
   const next = rangeMeasure(asked, first, last);
   const from = timeOf(model.value, first);
-  write({ measure: next, at: null, table: null, from, to: timeOf(model.value, last) });
+  write({ measure: next, at: null, table: null, from, to: endOf(last) });
+}
+
+// A range up to the last moment goes on with the run: while a program is recorded that moment is
+// "now", and there is no look at it any more a second later.
+function endOf(snapshot: number): number | null {
+  return snapshot === lastSnapshot() ? null : timeOf(model.value, snapshot);
 }
 
 export function moveEdge(edge: "from" | "to", snapshot: number, write: typeof go = go): void {
@@ -81,7 +87,7 @@ export function moveEdge(edge: "from" | "to", snapshot: number, write: typeof go
   if (!now) return;
   const other = edge === "from" ? now.to : now.from;
   if (edge === "from" ? snapshot >= other : snapshot <= other) return;
-  write({ [edge]: timeOf(model.value, snapshot) });
+  write(edge === "from" ? { from: timeOf(model.value, snapshot) } : { to: endOf(snapshot) });
 }
 
 export function clearRange(): void {

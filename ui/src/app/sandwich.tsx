@@ -9,11 +9,13 @@ import { group } from "../engine/groups.ts";
 import { exactly, makeView, wantedWeight } from "../engine/look.ts";
 import { NONE } from "../engine/names.ts";
 import { search } from "../engine/search.ts";
+import { readableName } from "../engine/shorten.ts";
 import { buildTree } from "../engine/tree.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { amount, share } from "../engine/units.ts";
 import { cleanWithin } from "../flame/clean.ts";
 import { Sandwich, type SandwichHalf } from "../flame/sandwich.tsx";
+import { toldNames } from "./columns.ts";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
 import { Refusal } from "./parts.tsx";
 import { rerooted } from "./reroot.ts";
@@ -35,6 +37,16 @@ const functions = computed<string[]>(() => {
   }
   return [...names];
 });
+
+// As they are read, each told apart from the others; by what is read, the name.
+const readable = computed(() => {
+  const shown = toldNames(functions.value);
+  return new Map(shown.map((text, i) => [text, functions.value[i]]));
+});
+
+const readableOf = (name: string) =>
+  [...readable.peek()].find(([, of]) => of === name)?.[0] ??
+  cleanWithin(readableName(name), 300);
 
 const asked = computed(() => state.value.callee);
 const chosen = computed(() => asked.value || functions.value[0] || "");
@@ -72,7 +84,7 @@ export function SandwichPane() {
 
 function BothSides() {
   const name = use(chosen);
-  const names = use(functions);
+  const names = use(readable);
   const [text, setText] = useState<string | null>(null);
   const seen = use(callees.seen);
   const heavy = use(weights);
@@ -83,7 +95,7 @@ function BothSides() {
   const total = wantedWeight(seen, heavy);
   const pick = (event: Event) => {
     event.preventDefault();
-    if (text) go({ callee: text, above: [], below: [] });
+    if (text) go({ callee: names.get(text) ?? text, above: [], below: [] });
     setText(null);
   };
   return (
@@ -93,14 +105,15 @@ function BothSides() {
           Function{" "}
           <input
             list="functions"
-            value={text ?? name}
+            value={text ?? readableOf(name)}
+            title={cleanWithin(name, 2000)}
             spellcheck={false}
             onInput={(event) => setText((event.target as HTMLInputElement).value)}
             onChange={pick}
           />
         </label>
         <datalist id="functions">
-          {names.map((one) => (
+          {[...names.keys()].map((one) => (
             <option key={one} value={one} />
           ))}
         </datalist>
@@ -135,7 +148,7 @@ function Halves({ name }: { name: string }) {
   return (
     <div class="graph half" style={heightOf(deeper)}>
       <Sandwich
-        name={cleanWithin(name, 300)}
+        name={readableOf(name)}
         callers={above}
         callees={below}
         unit={asked.unit}

@@ -18,6 +18,7 @@ import {
   hasCurve,
   isClassKind,
   nameColumn,
+  rowNames,
   shortGroupName,
   sorted,
   tableColumns,
@@ -61,6 +62,10 @@ export const ranked = computed<Group[]>(() => {
   const column = columns.find((one) => one.id === id);
   return column ? sorted(items, column, up === "true", context) : items;
 });
+
+const TOLD_MAX = 2000; // rows: further down nobody compares
+
+const toldRows = computed(() => rowNames(model.value, ranked.value.slice(0, TOLD_MAX)));
 
 export function TablePane() {
   return (
@@ -307,7 +312,7 @@ function Row({
   const { model: of, question: asked, whole } = context;
   const mark = markOfAnswer(of, asked);
   const [first, ...others] = columns;
-  const name = shortGroupName(of, item);
+  const name = use(toldRows).get(item) ?? shortGroupName(of, item);
   const place = groupPlace(of, item);
   const way = groupWay(view.value, asked, item);
   const hint = [groupName(of, item).slice(0, 2000), place, way].filter(Boolean).join("\n");

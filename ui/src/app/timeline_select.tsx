@@ -40,19 +40,21 @@ export function Selection({ left, onHover }: Props) {
   const part = use(range);
   const at = use(moment);
   const area = useRef<HTMLDivElement>(null);
-  const held = useRef<{ grip: Grip | null; begin: number; x: number; moved: boolean } | null>(null);
+  // Kept as a time: while a program runs, snapshots come and go below a hand that holds still.
+  const held = useRef<{ grip: Grip | null; ns: number; x: number; moved: boolean } | null>(null);
   const nsAt = (event: PointerEvent) => {
     const box = area.current!.getBoundingClientRect();
     return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width)) * end;
   };
   const begin = (event: PointerEvent) => {
     if (event.button !== 0) return;
-    const snapshot = nearestSnapshot(of, nsAt(event));
+    const ns = nsAt(event);
+    const snapshot = nearestSnapshot(of, ns);
     const named = (event.target as HTMLElement).dataset.grip as Grip | undefined;
     const nearer = () =>
       Math.abs(snapshot - part!.from) < Math.abs(snapshot - part!.to) ? "from" : "to";
     const grip = named ?? (event.shiftKey && part ? nearer() : null);
-    held.current = { grip, begin: snapshot, x: event.clientX, moved: false };
+    held.current = { grip, ns, x: event.clientX, moved: false };
     area.current!.setPointerCapture(event.pointerId);
   };
   const move = (event: PointerEvent) => {
@@ -61,15 +63,16 @@ export function Selection({ left, onHover }: Props) {
     const hold = held.current;
     if (!hold) return;
     hold.moved ||= Math.abs(event.clientX - hold.x) > 3;
-    if (hold.moved) pace(() => drag(hold.begin, hold.grip, nearestSnapshot(of, ns), slide));
+    if (hold.moved) pace(() => drag(begunAt(hold), hold.grip, nearestSnapshot(of, ns), slide));
   };
+  const begunAt = ({ ns }: { ns: number }) => nearestSnapshot(of, ns);
   const finish = (event: PointerEvent) => {
     const hold = held.current;
     held.current = null;
     if (!hold) return;
     const snapshot = nearestSnapshot(of, nsAt(event));
     pace.now(() => {
-      if (hold.moved) drag(hold.begin, hold.grip, snapshot, go);
+      if (hold.moved) drag(begunAt(hold), hold.grip, snapshot, go);
       else if (!hold.grip) selectMoment(snapshot);
     });
   };

@@ -6,12 +6,53 @@
 
 const LONGEST = 2000; // characters looked at: no label is wider
 
-export function shortName(name: string): string {
+// `depth`: how deep type arguments stay as they are.
+export function shortName(name: string, depth = 0): string {
   let short = name.length > LONGEST ? name.slice(0, LONGEST) : name;
   short = short.replace(/::h[0-9a-f]{16}$/, "");
   short = short.slice(0, parametersAt(short));
   short = withoutSubject(short);
-  return foldArguments(short).replaceAll("::<…>", "<…>");
+  return foldArguments(short, depth).replaceAll("::<…>", "<…>");
+}
+
+const DEPTHS = [0, 1, 2, 3, 4];
+
+// Names that stand side by side, so short that each still says which it is: with their arguments
+// where those are all the difference, with parameters where nothing else is. Equal names stay so.
+export function tellApart(names: readonly string[]): string[] {
+  const ways = [...DEPTHS.map((depth) => names.map((name) => shortName(name, depth))), names];
+  const made = names.map((name, i) => {
+    const isAlone = (way: readonly string[]) =>
+      way.every((other, k) => other !== way[i] || names[k] === name);
+    return (ways.find(isAlone) ?? names)[i];
+  });
+  const short = middlesOf(made);
+  return new Set(short).size === new Set(names).size ? short : [...names];
+}
+
+const HEAD = 24; // characters kept of what all begin with,
+const MIDDLE = 48; // of what differs,
+const TAIL = 28; // and of what all end with
+
+// What is long gives way at both sides of what differs.
+function middlesOf(names: readonly string[]): string[] {
+  const first = names[0] ?? "";
+  const shortest = Math.min(...names.map((name) => name.length));
+  let p = 0;
+  while (p < shortest && names.every((name) => name[p] === first[p])) p++;
+  let q = 0;
+  const fromEnd = (name: string) => name[name.length - 1 - q];
+  while (q < shortest - p && names.every((name) => fromEnd(name) === fromEnd(first))) q++;
+  return names.map((name) => {
+    if (name.length <= HEAD + MIDDLE + TAIL) return name;
+    const [head, middle, tail] = [name.slice(0, p), name.slice(p, -q || undefined),
+      q ? name.slice(-q) : ""];
+    return (
+      (head.length > HEAD ? `${head.slice(0, HEAD)}…` : head) +
+      (middle.length > MIDDLE ? `${middle.slice(0, MIDDLE)}…` : middle) +
+      (tail.length > TAIL ? `…${tail.slice(-TAIL)}` : tail)
+    ).replace(/…+/g, "…");
+  });
 }
 
 const READABLE = 60; // characters
@@ -79,14 +120,15 @@ function withoutSubject(name: string): string {
   return subject + name.slice(close + 1);
 }
 
-function foldArguments(name: string): string {
+// Arguments of arguments count as deeper; what is deeper than `most` is folded.
+function foldArguments(name: string, most: number): string {
   let out = "";
   let depth = 0;
   for (let i = 0; i < name.length; i++) {
     const opens = i > 0 && isOpening(name, i);
-    if (opens && depth++ === 0) out += "<…";
+    if (opens && depth++ === most) out += "<…";
     if (depth > 0 && isClosing(name, i)) depth--;
-    if (depth === 0) out += name[i];
+    if (depth <= most) out += name[i];
   }
-  return depth === 0 ? out : `${out}>`;
+  return depth <= most ? out : `${out}>`;
 }

@@ -7,6 +7,7 @@
 export type Measure = (text: string) => number;
 
 const ELLIPSIS = "…";
+const DANGLING = /[<…\s]+$/;
 const FEWEST = 3; // characters before an ellipsis, below which nothing is said
 
 export class Fitter {
@@ -44,7 +45,8 @@ export class Fitter {
       end += character.length;
       n++;
     }
-    return n >= FEWEST ? text.slice(0, end) + ELLIPSIS : "";
+    if (n < FEWEST) return "";
+    return text.slice(0, end).replace(DANGLING, "") + ELLIPSIS; // of "vec<…>", not "vec<……"
   }
 
   private advance(character: string): number {

@@ -46,6 +46,7 @@ export function Flame(props: FlameProps) {
   const { stage, ...elements } = useStage();
   const [tip, setTip] = useState<TipTarget | null>(null);
   const [menu, setMenu] = useState<MenuState | null>(null);
+  const pointer = useRef<{ x: number; y: number } | null>(null); // null: the tip is the keyboard's
   const [said, setSaid] = useState("");
   const grid = useRef<HTMLTableElement>(null);
   const id = useId();
@@ -90,6 +91,7 @@ export function Flame(props: FlameProps) {
     stage.current?.reveal(node);
     const rect = stage.current?.clientRectOf(node);
     if (!rect) return;
+    pointer.current = null;
     if (command.do === "go") setTip(tipBeside(node, tree.width(node), rect));
     else openMenu(node, rect.x + Math.min(40, rect.width / 2), rect.y + rect.height);
   };
@@ -103,10 +105,26 @@ export function Flame(props: FlameProps) {
   };
 
   const hitOf = (event: MouseEvent) => stage.current?.hit(event.clientX, event.clientY) ?? null;
-  const onPointerMove = (event: PointerEvent) => {
-    const hit = event.pointerType === "touch" || menu ? null : hitOf(event);
-    setTip(hit && { hit, x: event.clientX, y: event.clientY, below: event.clientY });
+  const tipAt = (x: number, y: number) => {
+    const hit = stage.current?.hit(x, y) ?? null;
+    setTip(hit && { hit, x, y, below: y });
   };
+  const onPointerMove = (event: PointerEvent) => {
+    const { clientX: x, clientY: y } = event;
+    pointer.current = event.pointerType === "touch" || menu ? null : { x, y };
+    if (pointer.current) tipAt(x, y);
+    else setTip(null);
+  };
+  // Boxes move below a pointer that rests: what is told is what is there now.
+  const follow = useRef(() => {});
+  follow.current = () => {
+    const at = pointer.current;
+    const isThere = at && document.elementFromPoint(at.x, at.y) === elements.canvas.current;
+    if (at && isThere) tipAt(at.x, at.y);
+    else setTip(null);
+  };
+  const isTold = tip !== null;
+  useEffect(() => (isTold ? afterScrolling(() => follow.current()) : undefined), [isTold]);
   const onClick = (event: MouseEvent) => {
     const hit = hitOf(event);
     focusGrid();
@@ -209,6 +227,23 @@ export function Flame(props: FlameProps) {
       )}
     </section>
   );
+}
+
+// Once a frame, when everything has its new place.
+function afterScrolling(look: () => void): () => void {
+  let frame = 0;
+  const scrolled = () => {
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      look();
+    });
+  };
+  const options = { capture: true, passive: true };
+  document.addEventListener("scroll", scrolled, options);
+  return () => {
+    cancelAnimationFrame(frame);
+    document.removeEventListener("scroll", scrolled, options);
+  };
 }
 
 function tipBeside(node: number, amount: number, rect: Rect): TipTarget {

@@ -10,7 +10,7 @@ import { frameText, modulePath, shortenPath } from "../engine/names.ts";
 import { TERMS } from "../engine/terms.ts";
 import type { Tree } from "../engine/tree.ts";
 import { clean, cleanWithin } from "./clean.ts";
-import { shortName, tailsOf } from "../engine/shorten.ts";
+import { shortName, tailsOf, tellApart } from "../engine/shorten.ts";
 
 export const N_COLOURS = 8;
 export const N_TINTS = 3; // of each colour, so that functions of one crate are told apart, too
@@ -25,6 +25,8 @@ const SPECIAL: [number, FrameKind, string][] = [
 ];
 
 const FULL_NAME_MAX = 2000; // characters of a name in the document
+const TOLD_MAX = 400; // of one that is long to be told apart
+const WIDE_MAX = 200; // children of which one may have a label: narrower ones have no room
 
 // Of one model, kept as long as it is.
 class ModelNames {
@@ -85,6 +87,7 @@ function modelNames(model: Model): ModelNames {
 
 export class TreeNames {
   private readonly sides: ModelNames[]; // after, before
+  private readonly told = new Map<number, Map<number, string>>(); // by parent, by node
 
   constructor(
     readonly tree: Tree,
@@ -97,11 +100,43 @@ export class TreeNames {
 
   // All that fits into a wide box first, then shorter ones.
   labelsOf(node: number): readonly string[] {
-    return node === 0 ? [this.rootLabel] : this.of(node).labelsOf(this.frame(node));
+    if (node === 0) return [this.rootLabel];
+    const plain = this.of(node).labelsOf(this.frame(node));
+    const told = this.toldApart(node);
+    return told === null ? plain : [told, ...plain];
   }
 
   shortOf(node: number): string {
-    return node === 0 ? this.rootLabel : this.of(node).shortOf(this.frame(node));
+    if (node === 0) return this.rootLabel;
+    return this.toldApart(node) ?? this.of(node).shortOf(this.frame(node));
+  }
+
+  // The name of a node that would look like another one beside it; null: it does not.
+  private toldApart(node: number): string | null {
+    const parent = this.tree.parent[node];
+    let told = this.told.get(parent);
+    if (!told) this.told.set(parent, (told = this.tellChildren(parent)));
+    return told.get(node) ?? null;
+  }
+
+  private tellChildren(parent: number): Map<number, string> {
+    const { tree } = this;
+    const alike = new Map<string, number[]>();
+    const least = tree.width(parent) / WIDE_MAX;
+    for (let at = tree.firstChild[parent]; at < tree.firstChild[parent + 1]; at++) {
+      if (tree.width(at) < least) continue;
+      const label = this.of(at).labelsOf(this.frame(at))[0];
+      const same = alike.get(label);
+      if (same) same.push(at);
+      else alike.set(label, [at]);
+    }
+    const told = new Map<number, string>();
+    for (const [label, nodes] of alike)
+      if (nodes.length > 1)
+        tellApart(nodes.map((at) => this.textOf(at))).forEach((text, i) => {
+          if (text !== label) told.set(nodes[i], cleanWithin(text, TOLD_MAX));
+        });
+    return told;
   }
 
   // For the document: bounded, and harmless. Not for comparing.
