@@ -83,6 +83,7 @@ bool tide_mapping_parse(const char *line, struct tide_mapping *ret_mapping);
 #define TIDE_PAGEMAP_PRESENT (UINT64_C(1) << 63)
 #define TIDE_PAGEMAP_SWAPPED (UINT64_C(1) << 62)
 #define TIDE_PAGEMAP_FILE (UINT64_C(1) << 61)
+#define TIDE_PAGEMAP_GUARD (UINT64_C(1) << 58) // and said to be swapped; since 6.15
 #define TIDE_PAGEMAP_EXCLUSIVE (UINT64_C(1) << 56)
 
 struct tide_scan_region {

@@ -77,8 +77,15 @@ static bool is_told(const struct tide_claims *claims, uint64_t address)
   return i < claims->n_told && claims->items[i].lo <= address;
 }
 
+// Where the mapping of a chunk ends, by the chunk's size. From 2.43 on that is without the header.
+static uint64_t mapping_end(uint64_t chunk, uint64_t size, uint64_t page)
+{
+  uint64_t end = chunk + (size & ~7ull);
+  return end % page == page - 16 ? end + 16 : end;
+}
+
 // glibc's: the size in front of the block says so, and the word before that how far the mapping
-// begins before it.
+// begins before it; its lowest bit is for huge pages, from 2.43 on.
 void tide_claims_add_mapped_block(struct tide_claims *claims, struct tide_space *space,
                                   const struct tide_recorded_block *block)
 {
@@ -86,7 +93,7 @@ void tide_claims_add_mapped_block(struct tide_claims *claims, struct tide_space 
   if (block->hi - block->lo < page || block->lo % 16 || is_told(claims, block->lo) ||
       !tide_space_read(space, chunk, words, sizeof words))
     return;
-  uint64_t lo = chunk - words[0], hi = chunk + (words[1] & ~7ull);
+  uint64_t lo = chunk - (words[0] & ~1ull), hi = mapping_end(chunk, words[1], page);
   if (!(words[1] & MAPPED_BIT) || lo > chunk || lo % page || hi % page || hi < block->hi)
     return;
   add(claims,
@@ -98,11 +105,11 @@ void tide_claims_add_mapped_block(struct tide_claims *claims, struct tide_space 
 static uint64_t mapped_chunk_end(struct tide_space *space, uint64_t chunk, uint64_t end)
 {
   uint64_t words[2], page = space->page_bytes;
-  if (!tide_space_read(space, chunk, words, sizeof words) || words[0] ||
+  if (!tide_space_read(space, chunk, words, sizeof words) || words[0] & ~1ull ||
       (words[1] & 7) != MAPPED_BIT)
     return 0;
-  uint64_t size = words[1] & ~7ull;
-  return size && size % page == 0 && size <= end - chunk ? chunk + size : 0;
+  uint64_t behind = mapping_end(chunk, words[1], page);
+  return behind % page == 0 && behind > chunk && behind <= end ? behind : 0;
 }
 
 void tide_claims_add_unrecorded(struct tide_claims *claims, struct tide_space *space)
@@ -170,16 +177,19 @@ static bool names_stack(struct stack *stack, const uint64_t words[2], uint64_t a
   return true;
 }
 
+// From its end on: in frames of the stack may be copies of the two words.
 static bool search_run(struct tide_space *space, uint64_t lo, uint64_t hi, struct stack *stack,
                        uint64_t *piece)
 {
-  for (uint64_t at = lo; at + 16 <= hi; at += (PIECE_WORDS - 1) * 8) {
-    size_t n = (hi - at) / 8 < PIECE_WORDS ? (size_t)(hi - at) / 8 : PIECE_WORDS;
+  for (uint64_t end = hi; end >= lo + 16;) {
+    size_t n = (end - lo) / 8 < PIECE_WORDS ? (size_t)(end - lo) / 8 : PIECE_WORDS;
+    uint64_t at = end - n * 8;
     if (!tide_space_read(space, at, piece, n * 8))
       return false;
-    for (size_t i = 0; i + 1 < n; i++)
+    for (size_t i = n - 1; i-- > 0;)
       if (piece[i] == stack->guard && names_stack(stack, &piece[i], at + i * 8, space->page_bytes))
         return true;
+    end = at > lo ? at + 8 : lo; // two words may lie across
   }
   return false;
 }
@@ -187,10 +197,13 @@ static bool search_run(struct tide_space *space, uint64_t lo, uint64_t hi, struc
 static bool find_stack(struct tide_space *space, struct stack *stack, uint64_t *piece)
 {
   uint64_t searched = 0;
-  for (size_t i = tide_space_run_at(space, stack->lo);
-       i < space->n_runs && space->runs[i].lo < stack->hi && searched < MAX_SEARCHED; i++) {
-    uint64_t lo = space->runs[i].lo > stack->lo ? space->runs[i].lo : stack->lo;
-    uint64_t hi = space->runs[i].hi < stack->hi ? space->runs[i].hi : stack->hi;
+  size_t i = tide_space_run_at(space, stack->hi - 1);
+  for (i += i < space->n_runs && space->runs[i].lo<stack->hi; i> 0 &&
+            space->runs[i - 1].hi > stack->lo && searched < MAX_SEARCHED;
+       i--) {
+    const struct tide_space_run *run = &space->runs[i - 1];
+    uint64_t lo = run->lo > stack->lo ? run->lo : stack->lo;
+    uint64_t hi = run->hi < stack->hi ? run->hi : stack->hi;
     searched += hi - lo;
     if (search_run(space, lo, hi, stack, piece))
       return true;
@@ -203,6 +216,42 @@ static bool is_guard(const struct tide_space_mapping *m)
   return !m->readable && !m->writable && !m->executable && !*m->path;
 }
 
+// Is the mapping of a kind that stacks are in, and does nobody else tell what is there?
+static bool may_have_stack(const struct tide_claims *claims, const struct tide_space_mapping *m,
+                           uint64_t at)
+{
+  return tide_space_is_anonymous(m) && m->writable && !is_told(claims, at);
+}
+
+static void add_stack(struct tide_claims *claims, struct tide_space *space,
+                      const struct threads *threads, struct stack stack, uint64_t *piece)
+{
+  if (!find_stack(space, &stack, piece))
+    return;
+  bool lives = is_of_living(space, threads, stack.told_at, stack.lo);
+  tide_claims_add(claims, stack.lo, stack.hi,
+                  lives ? TIDE_RESIDENCE_THREAD_STACKS : TIDE_RESIDENCE_ENDED_STACKS, TIDE_NO_SITE);
+}
+
+// glibc 2.42 and later make guards by advice where the kernel can (Linux 6.13): then one mapping
+// may have several stacks, one behind the other.
+static void add_stacks_of_advice(struct tide_claims *claims, struct tide_space *space,
+                                 const struct threads *threads, uint64_t *piece)
+{
+  const struct tide_space_absent *guards = &space->guards;
+  const struct tide_space_mapping *m = space->mappings, *behind = m + space->n_mappings;
+  for (size_t i = 0; i < guards->n; i++) {
+    const struct tide_space_run *guard = &guards->items[i];
+    while (m < behind && m->hi <= guard->lo)
+      m++;
+    if (m == behind)
+      return;
+    uint64_t hi = i + 1 < guards->n && guards->items[i + 1].lo < m->hi ? guard[1].lo : m->hi;
+    if (may_have_stack(claims, m, guard->hi))
+      add_stack(claims, space, threads, (struct stack){guard->lo, guard->hi, hi, 0}, piece);
+  }
+}
+
 void tide_claims_add_stacks(struct tide_claims *claims, struct tide_space *space)
 {
   struct threads threads = {0};
@@ -210,14 +259,9 @@ void tide_claims_add_stacks(struct tide_claims *claims, struct tide_space *space
   read_threads(space->pid, &threads);
   for (size_t i = 1; i < space->n_mappings; i++) {
     const struct tide_space_mapping *guard = &space->mappings[i - 1], *m = &space->mappings[i];
-    struct stack stack = {guard->lo, m->lo, m->hi, 0};
-    if (!tide_space_is_anonymous(m) || !m->writable || guard->hi != m->lo || !is_guard(guard) ||
-        is_told(claims, m->lo) || !find_stack(space, &stack, piece))
-      continue;
-    bool lives = is_of_living(space, &threads, stack.told_at, stack.lo);
-    tide_claims_add(claims, stack.lo, stack.hi,
-                    lives ? TIDE_RESIDENCE_THREAD_STACKS : TIDE_RESIDENCE_ENDED_STACKS,
-                    TIDE_NO_SITE);
+    if (guard->hi == m->lo && is_guard(guard) && may_have_stack(claims, m, m->lo))
+      add_stack(claims, space, &threads, (struct stack){guard->lo, m->lo, m->hi, 0}, piece);
   }
+  add_stacks_of_advice(claims, space, &threads, piece);
   free(threads.ids);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The heaps of glibc's allocator, read from outside (glibc 2.35 to 2.42). Its words:
+// The heaps of glibc's allocator, read from outside (glibc 2.35 to 2.43). Its words:
 //
 //   arena   a set of free lists and the heaps it takes memory from. The main arena's is grown by
 //           brk; another's are pieces of 64 MiB address space, the newest at its front

@@ -14,22 +14,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Words of an arena (struct malloc_state), the same since 2.27.
+// An arena (struct malloc_state), in words from its top chunk on: the same since 2.27.
 enum {
-  FAST_BINS_AT = 2,
-  FAST_BINS = 10,
-  TOP_AT = 12,
-  BINS_AT = 14,
+  TOP_AT = 0,
+  BINS_AT = 2,
   BINS = 127,
-  NEXT_AT = 270,
-  ARENA_WORDS = 275,
+  NEXT_AT = 258,
+  WORDS_FROM_TOP = 263,
   LIKE_BINS = 100, // of 127: a few may change as we look
+  SOME_BINS = 16,  // where an arena is known to be
 };
+// What is before it has changed: 2.43 has no fast bins.
+enum { MAX_FAST_BINS = 10, MAX_WORDS_TO_TOP = 12 };
+static const struct arena_head {
+  unsigned words_to_top, fast_bins_at, n_fast_bins;
+} arena_heads[] = {{12, 2, MAX_FAST_BINS}, {1, 0, 0}};
+
 enum { MAX_ARENAS = 4096, MAX_DATA_BYTES = 16 << 20 };
 #define HEAP_BYTES (UINT64_C(64) << 20) // of address space, and aligned to that
 #define HEAP_INFO_BYTES 48u
-#define MAX_BRK_BYTES (UINT64_C(1) << 40)   // other mappings are farther away
-#define ARENA_IN_HEAP_BYTES UINT64_C(0x8d0) // a heap's beginning with an arena in it
+#define MAX_BRK_BYTES (UINT64_C(1) << 40) // other mappings are farther away
 
 void tide_addresses_add(struct tide_addresses *addresses, uint64_t address)
 {
@@ -74,51 +78,64 @@ static bool is_bin(struct tide_space *space, const uint64_t *ends, uint64_t self
   return ends[0] % 16 == 0 && read_word(space, ends[0] + 24, &back) && back == self;
 }
 
-static bool is_top(struct tide_space *space, uint64_t top, uint64_t self)
-{
-  uint64_t size;
-  if (top == self || !top || top % 16)
-    return top == self;
-  // Of a heap that grows it may be on a page that came since the pages were looked at.
-  return !read_word(space, top + 8, &size) || size & ~7ull;
-}
-
 // Whether enough pairs begin with what may be an address of a chunk. Of most data they do not, and
 // is_bin() would read the process word by word to say so.
-static bool may_be_bins(const uint64_t *words)
+static bool may_be_bins(const uint64_t *words, int least)
 {
   int n = 0;
-  for (int i = 0; i < BINS && n + BINS - i > LIKE_BINS; i++)
-    n += words[BINS_AT + 2 * i] && words[BINS_AT + 2 * i] % 16 == 0;
-  return n > LIKE_BINS;
+  for (int i = 0; i < BINS && n + BINS - i > least; i++)
+    n += words[BINS_AT + 2 * i] && words[BINS_AT + 2 * i] % 8 == 0;
+  return n > least;
 }
 
-static int count_bins(struct tide_space *space, const uint64_t *words, uint64_t at)
+static int count_bins(struct tide_space *space, const uint64_t *words, uint64_t at, int least)
 {
   int n = 0;
-  if (!may_be_bins(words) || !is_top(space, words[TOP_AT], at + TOP_AT * 8ull))
+  if (!may_be_bins(words, least))
     return 0;
-  for (int i = 0; i < BINS && n + BINS - i > LIKE_BINS; i++)
-    n += is_bin(space, &words[BINS_AT + 2 * i], at + (TOP_AT + 2ull * (unsigned)i) * 8);
+  for (int i = 0; i < BINS && n + BINS - i > least; i++)
+    n += is_bin(space, &words[BINS_AT + 2 * i], at + 16ull * (unsigned)i);
   return n;
 }
 
-// 0: it is not in this data.
-static uint64_t find_in_data(struct tide_space *space, uint64_t lo, uint64_t hi)
+// Of a process that goes on, it may have come since the pages were looked at.
+static bool read_newest(struct tide_space *space, uint64_t at, uint64_t *words, size_t n)
+{
+  return tide_space_read(space, at, words, n) ||
+         (!tide_space_swapped(space, at, at + n) && tide_space_fetch(space, at, words, n));
+}
+
+// The main arena leads to the next one, or to itself: from there, where is the top? NULL: nowhere.
+static const struct arena_head *find_head(struct tide_space *space, uint64_t main_top,
+                                          uint64_t next)
+{
+  uint64_t words[WORDS_FROM_TOP];
+  for (size_t i = 0; i < sizeof arena_heads / sizeof *arena_heads; i++) {
+    uint64_t top = next + 8ull * arena_heads[i].words_to_top;
+    if (top == main_top ||
+        (next % HEAP_BYTES == HEAP_INFO_BYTES && read_newest(space, top, words, sizeof words) &&
+         count_bins(space, words, top, SOME_BINS) > SOME_BINS))
+      return &arena_heads[i];
+  }
+  return NULL;
+}
+
+// Where the main arena has its top. 0: it is not in this data. Two words on, its lists look like
+// those of another one, but lead nowhere.
+static uint64_t find_in_data(struct tide_space *space, uint64_t lo, uint64_t hi,
+                             const struct arena_head **ret_head)
 {
   size_t n = (size_t)(hi - lo) / 8;
-  uint64_t *words = tide_alloc_array(n, sizeof *words), found = 0;
-  int best = LIKE_BINS;
-  if (tide_space_read(space, lo, words, n * sizeof *words))
-    for (size_t i = 0; i + ARENA_WORDS <= n; i += 2) {
-      int like = count_bins(space, &words[i], lo + i * 8);
-      if (like > best) {
-        best = like;
-        found = lo + i * 8;
-      }
-    }
-  free(words);
-  return found;
+  TIDE_CLEANUP_FREE uint64_t *words = tide_alloc_array(n, sizeof *words);
+  if (!tide_space_read(space, lo, words, n * sizeof *words))
+    return 0;
+  for (size_t i = 0; i + WORDS_FROM_TOP <= n; i++) {
+    uint64_t at = lo + i * 8;
+    if (count_bins(space, &words[i], at, LIKE_BINS) > LIKE_BINS &&
+        (*ret_head = find_head(space, at, words[i + NEXT_AT])))
+      return at;
+  }
+  return 0;
 }
 
 static bool is_libc(const char *path)
@@ -128,7 +145,8 @@ static bool is_libc(const char *path)
 }
 
 // In libc's data or, of a static program, in its own. Only pages in memory are looked at.
-static uint64_t find_main(struct tide_space *space, bool in_libc)
+static uint64_t find_main_top(struct tide_space *space, bool in_libc,
+                              const struct arena_head **ret_head)
 {
   char program[PATH_MAX] = "";
   tide_proc_exe(space->pid, program, sizeof program);
@@ -143,7 +161,7 @@ static uint64_t find_main(struct tide_space *space, bool in_libc)
       uint64_t from = space->runs[k].lo > m->lo ? space->runs[k].lo : m->lo, to = space->runs[k].hi;
       while (k + 1 < space->n_runs && space->runs[k + 1].lo == to)
         to = space->runs[++k].hi;
-      uint64_t found = find_in_data(space, from, to < hi ? to : hi);
+      uint64_t found = find_in_data(space, from, to < hi ? to : hi, ret_head);
       if (found)
         return found;
     }
@@ -182,8 +200,18 @@ static void add_main_heap(struct tide_space *space, struct tide_residence *table
   add_heap(glibc, table, heap);
 }
 
+// A heap may begin with its arena, and chunks behind that.
+static uint64_t first_chunk(uint64_t heap, uint64_t arena, const struct arena_head *head)
+{
+  uint64_t bytes = HEAP_INFO_BYTES;
+  if (arena == heap + HEAP_INFO_BYTES)
+    bytes += (head->words_to_top + WORDS_FROM_TOP) * sizeof(uint64_t);
+  return heap + (bytes + 15) / 16 * 16;
+}
+
 static void add_heaps(struct tide_space *space, struct tide_residence *table, size_t arena,
-                      uint64_t at, uint64_t top, struct tide_glibc *glibc)
+                      uint64_t at, const struct arena_head *head, uint64_t top,
+                      struct tide_glibc *glibc)
 {
   uint64_t heap = top / HEAP_BYTES * HEAP_BYTES, info[4]; // arena, the one before, size, mapped
   for (bool is_newest = true; heap; heap = info[1], is_newest = false) {
@@ -191,10 +219,9 @@ static void add_heaps(struct tide_space *space, struct tide_residence *table, si
         info[2] < HEAP_INFO_BYTES || table->arenas[arena].n_heaps > MAX_ARENAS ||
         info[1] % HEAP_BYTES)
       return;
-    bool has_arena = at == heap + HEAP_INFO_BYTES;
-    uint64_t first = heap + (has_arena ? ARENA_IN_HEAP_BYTES : HEAP_INFO_BYTES);
     add_heap(glibc, table,
-             (struct tide_glibc_heap){heap, heap + info[2], first, is_newest ? top : 0, arena});
+             (struct tide_glibc_heap){heap, heap + info[2], first_chunk(heap, at, head),
+                                      is_newest ? top : 0, arena});
   }
 }
 
@@ -219,25 +246,33 @@ static void settle_heaps(struct tide_glibc *glibc)
   glibc->n_heaps = n;
 }
 
+static bool read_arena(struct tide_space *space, const struct arena_head *head, uint64_t at,
+                       uint64_t words[MAX_WORDS_TO_TOP + WORDS_FROM_TOP])
+{
+  return tide_space_read(space, at, words, (head->words_to_top + WORDS_FROM_TOP) * sizeof *words);
+}
+
 bool tide_glibc_find(struct tide_space *space, struct tide_residence *table,
                      struct tide_glibc *ret_glibc)
 {
   struct tide_glibc glibc = {.trims_huge =
                                  tide_proc_environment_holds(space->pid, "glibc.malloc.hugetlb=1")};
-  uint64_t main = find_main(space, true), words[ARENA_WORDS];
-  if (!main)
-    main = find_main(space, false);
-  uint64_t at = main;
-  while (at && table->n_arenas < MAX_ARENAS && tide_space_read(space, at, words, sizeof words)) {
+  const struct arena_head *head = NULL;
+  uint64_t words[MAX_WORDS_TO_TOP + WORDS_FROM_TOP], main_top = find_main_top(space, true, &head);
+  if (!main_top)
+    main_top = find_main_top(space, false, &head);
+  uint64_t main = head ? main_top - head->words_to_top * 8ull : 0, at = main;
+  while (at && table->n_arenas < MAX_ARENAS && read_arena(space, head, at, words)) {
     size_t arena = table->n_arenas;
+    const uint64_t *from_top = &words[head->words_to_top];
     TIDE_GROW(table->arenas, table->n_arenas, table->cap_arenas);
     table->arenas[table->n_arenas++] = (struct tide_residence_arena){.is_main = at == main};
-    tide_fast_bins_read(space, &words[FAST_BINS_AT], FAST_BINS, &glibc.fast);
+    tide_fast_bins_read(space, &words[head->fast_bins_at], head->n_fast_bins, &glibc.fast);
     if (at == main)
-      add_main_heap(space, table, arena, words[TOP_AT], &glibc);
+      add_main_heap(space, table, arena, from_top[TOP_AT], &glibc);
     else
-      add_heaps(space, table, arena, at, words[TOP_AT], &glibc);
-    at = words[NEXT_AT] != main ? words[NEXT_AT] : 0;
+      add_heaps(space, table, arena, at, head, from_top[TOP_AT], &glibc);
+    at = from_top[NEXT_AT] != main ? from_top[NEXT_AT] : 0;
   }
   settle_heaps(&glibc);
   *ret_glibc = glibc;

@@ -61,24 +61,23 @@ static void end_free(struct walking *w, uint64_t end)
   table_of(w)->arenas[w->heap->arena].trim += bytes;
 }
 
-// Only the main arena's is cut.
+// Only the main arena's is cut. Chunks of fast bins before it become part of it, in any arena.
 static void tell_top(struct walking *w)
 {
   struct tide_space *space = w->ledger->space;
   const struct tide_glibc_heap *heap = w->heap;
   struct tide_residence_arena *arena = &table_of(w)->arenas[heap->arena];
+  uint64_t from = w->free_from ? w->free_from : heap->top;
+  w->free_from = 0;
   if (arena->is_main) {
     uint64_t unit = w->glibc->trims_huge ? UINT64_C(2) << 20 : space->page_bytes;
-    uint64_t from = w->free_from ? w->free_from : heap->top;
     uint64_t more = heap->hi - from > LEAST_TOP ? (heap->hi - from - LEAST_TOP) / unit * unit : 0;
     arena->trim_top = tide_space_resident(space, heap->hi - more, heap->hi);
     table_of(w)->trim_top += arena->trim_top;
-    w->free_from = 0;
   } else {
-    uint64_t lo = round_up(heap->top + 32, space->page_bytes);
+    uint64_t lo = round_up(from + 32, space->page_bytes);
     table_of(w)->thread_tops += lo < heap->hi ? tide_space_resident(space, lo, heap->hi) : 0;
   }
-  end_free(w, heap->top);
   tide_ledger_span(w->ledger, heap->top + 8, heap->hi, TIDE_RESIDENCE_TOP, TIDE_NO_SITE);
 }
 

@@ -131,23 +131,53 @@ static void add_run(struct tide_space *space, struct tide_space_mapping *mapping
   space->runs[space->n_runs++] = (struct tide_space_run){lo, hi, huge};
 }
 
-static void add_swapped(struct tide_space *space, uint64_t lo, uint64_t hi)
+static void add_absent(struct tide_space_absent *absent, uint64_t lo, uint64_t hi)
 {
-  struct tide_space_run *last = space->n_swaps ? &space->swaps[space->n_swaps - 1] : NULL;
-  space->swapped += hi - lo;
+  struct tide_space_run *last = absent->n ? &absent->items[absent->n - 1] : NULL;
   if (last && last->hi == lo) {
     last->hi = hi;
     return;
   }
-  TIDE_GROW(space->swaps, space->n_swaps, space->cap_swaps);
-  space->swaps[space->n_swaps++] = (struct tide_space_run){lo, hi, false};
+  TIDE_GROW(absent->items, absent->n, absent->cap);
+  absent->items[absent->n++] = (struct tide_space_run){lo, hi, false};
+}
+
+static void take_entry(struct tide_space *space, struct tide_space_mapping *mapping, uint64_t lo,
+                       uint64_t entry)
+{
+  uint64_t hi = lo + space->page_bytes;
+  if (entry & TIDE_PAGEMAP_PRESENT) {
+    add_run(space, mapping, lo, hi, entry & TIDE_PAGEMAP_FILE ? TIDE_SCAN_FILE : 0);
+  } else if (entry & TIDE_PAGEMAP_GUARD) {
+    add_absent(&space->guards, lo, hi);
+  } else if (entry & TIDE_PAGEMAP_SWAPPED) {
+    add_absent(&space->swaps, lo, hi);
+    space->swapped += hi - lo;
+  }
+}
+
+// Entry by entry.
+static void read_entries(struct tide_space *space, struct tide_space_mapping *mapping, uint64_t lo,
+                         uint64_t hi)
+{
+  uint64_t entries[ENTRIES], page = space->page_bytes;
+  for (uint64_t at = lo; at < hi;) {
+    uint64_t want = (hi - at) / page;
+    ssize_t got =
+        pread(space->pagemap_fd, entries, (want < ENTRIES ? want : ENTRIES) * sizeof *entries,
+              (off_t)(at / page * sizeof *entries));
+    if (got < (ssize_t)sizeof *entries)
+      return;
+    for (size_t i = 0; i < (size_t)got / sizeof *entries; i++, at += page)
+      take_entry(space, mapping, at, entries[i]);
+  }
 }
 
 static void take_region(struct tide_space *space, struct tide_space_mapping *mapping, uint64_t lo,
                         uint64_t hi, uint64_t categories)
 {
   if (!(categories & TIDE_SCAN_PRESENT))
-    add_swapped(space, lo, hi);
+    read_entries(space, mapping, lo, hi); // only there guards are told from what is swapped out
   else if (categories & TIDE_SCAN_ZERO_PAGE)
     space->zeros += hi - lo;
   else
@@ -187,27 +217,6 @@ static bool scan(struct tide_space *space, struct tide_space_mapping *mapping)
   return true;
 }
 
-// Entry by entry, for older kernels.
-static void read_entries(struct tide_space *space, struct tide_space_mapping *mapping)
-{
-  uint64_t entries[ENTRIES], page = space->page_bytes;
-  for (uint64_t at = mapping->lo; at < mapping->hi;) {
-    uint64_t want = (mapping->hi - at) / page;
-    ssize_t got =
-        pread(space->pagemap_fd, entries, (want < ENTRIES ? want : ENTRIES) * sizeof *entries,
-              (off_t)(at / page * sizeof *entries));
-    if (got < (ssize_t)sizeof *entries)
-      return;
-    for (size_t i = 0; i < (size_t)got / sizeof *entries; i++, at += page) {
-      uint64_t entry = entries[i];
-      uint64_t categories = (entry & TIDE_PAGEMAP_PRESENT ? TIDE_SCAN_PRESENT : 0) |
-                            (entry & TIDE_PAGEMAP_FILE ? TIDE_SCAN_FILE : 0);
-      if (entry & (TIDE_PAGEMAP_PRESENT | TIDE_PAGEMAP_SWAPPED))
-        take_region(space, mapping, at, at + page, categories);
-    }
-  }
-}
-
 static void read_pages(struct tide_space *space)
 {
   space->knows_zeros = true;
@@ -217,8 +226,8 @@ static void read_pages(struct tide_space *space)
     if (strcmp(mapping->path, "[vsyscall]") == 0)
       continue; // the kernel's own, at an address that no process has
     space->knows_zeros = space->knows_zeros && scan(space, mapping);
-    if (!space->knows_zeros)
-      read_entries(space, mapping);
+    if (!space->knows_zeros) // an older kernel
+      read_entries(space, mapping, mapping->lo, mapping->hi);
   }
   space->rss_after = read_rss(space);
 }
@@ -256,7 +265,8 @@ void tide_space_close(struct tide_space *space)
     close(space->pagemap_fd);
   free(space->mappings);
   free(space->runs);
-  free(space->swaps);
+  free(space->swaps.items);
+  free(space->guards.items);
   free(space);
 }
 
@@ -310,9 +320,10 @@ uint64_t tide_space_resident(struct tide_space *space, uint64_t lo, uint64_t hi)
 
 uint64_t tide_space_swapped(const struct tide_space *space, uint64_t lo, uint64_t hi)
 {
-  if (lo >= hi || !space->n_swaps)
+  const struct tide_space_absent *swaps = &space->swaps;
+  if (lo >= hi || !swaps->n)
     return 0;
-  return bytes_in(space->swaps, space->n_swaps, search(space->swaps, space->n_swaps, lo), lo, hi);
+  return bytes_in(swaps->items, swaps->n, search(swaps->items, swaps->n, lo), lo, hi);
 }
 
 // The memory of a process that has ended, or become another, is empty. Whoever hears it first is

@@ -16,10 +16,14 @@ struct tide_space_mapping {
   uint64_t resident, cached; // bytes in memory; of these, pages of a file that the kernel may drop
 };
 
-// Pages in memory, one behind the other, all of one kind; or such that are swapped out.
+// Pages in memory, one behind the other, all of one kind; or such that are not.
 struct tide_space_run {
   uint64_t lo, hi;
   bool huge; // in pages of more than the usual size
+};
+struct tide_space_absent { // by address
+  struct tide_space_run *items;
+  size_t n, cap;
 };
 
 struct tide_space {
@@ -29,8 +33,7 @@ struct tide_space {
   size_t n_mappings, cap_mappings;
   struct tide_space_run *runs; // by address
   size_t n_runs, cap_runs;
-  struct tide_space_run *swaps; // by address
-  size_t n_swaps, cap_swaps;
+  struct tide_space_absent swaps, guards;  // swapped out; guards that madvise() made
   uint64_t resident, zeros, swapped, huge; // bytes; zeros: mapped, but in nobody's RSS
   uint64_t huge_pool;                      // in memory, and in nobody's RSS either
   uint64_t rss_before, rss_after;          // as the kernel counted around the look

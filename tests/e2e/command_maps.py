@@ -331,7 +331,8 @@ class Standing:
         self.child = subprocess.Popen([*run, prog, *arguments], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                       bufsize=1)
-        self.pid = int(self.child.stdout.readline().split()[1])
+        self.said, pid = self.child.stdout.readline().split()
+        self.pid = int(pid)
 
     def __enter__(self):
         return self
