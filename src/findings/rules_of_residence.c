@@ -65,7 +65,18 @@ static int64_t beside_all(const struct tide_image *image, const struct tide_tick
   return told < at_peak ? told : at_peak;
 }
 
+// The last look at or before a moment that tells something, from another such look on.
+static const struct tide_tick *look_before(const struct tide_image *image,
+                                           const struct tide_tick *from, uint64_t time_ns)
+{
+  const struct tide_tick *last = from, *end = image->ticks + image->n_ticks;
+  for (; from < end && from->time_ns <= time_ns; from++)
+    last = is_usable(from) ? from : last;
+  return last;
+}
+
 // The least of it over the last part of the run, up to where programs take down what they built.
+// What was before the first look of that part is told by the look before it.
 static bool is_kept_until_end(const struct tide_subject *subject, struct held *ret_held)
 {
   const struct tide_image *image = subject->image;
@@ -76,8 +87,9 @@ static bool is_kept_until_end(const struct tide_subject *subject, struct held *r
   if (!full || !subject->has_course)
     return false;
   int64_t beside = beside_all(image, full);
-  for (const struct tide_tick *tick = full + 1; tick < image->ticks + image->n_ticks; tick++) {
-    if (tick->time_ns > last_ns || tick->time_ns < since_ns || !is_usable(tick))
+  for (const struct tide_tick *tick = look_before(image, full, since_ns);
+       tick < image->ticks + image->n_ticks; tick++) {
+    if (tick->time_ns > last_ns || !is_usable(tick))
       continue;
     int64_t kept = beside_heap(tick) - beside;
     if (at && kept >= least)

@@ -528,11 +528,12 @@ static void what_no_table_saw_is_judged_by_ticks(void **state)
     int64_t asked_mib, live_mib; // at the table, and at the end
     uint64_t rss_mib;            // at the end; 95 at the peak
     bool fires;
-  } cases[] = {{80, 10, 95, true},
-               {80, 78, 95, false},
-               {10, 10, 150, true},
-               {80, 10, 16, false},
-               {80, 30, 51, true}}; // by the table 2 MiB are beside the heap, not 15
+    int unseen_from, unseen_to; // percent of the run without a look
+  } cases[] = {{80, 10, 95, true, 0, 0},   {80, 78, 95, false, 0, 0},  {10, 10, 150, true, 0, 0},
+               {80, 10, 16, false, 0, 0},  {80, 30, 51, true, 0, 0},     // by the table 2 MiB are
+                                                                         // beside the heap, not 15
+               {80, 10, 95, true, 40, 90}, {80, 10, 95, false, 20, 90}}; // for how long it was so
+                                                                         // nobody knows
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct tide_capture *capture = leaking(10);
     struct tide_image *image = capture->images;
@@ -542,7 +543,9 @@ static void what_no_table_saw_is_judged_by_ticks(void **state)
       image->snapshots[k].rows[0].live_blocks = 10; // nothing grows
       image->snapshots[k].rows[0].live_bytes = 10 * BLOCK;
       image->ticks[k].live_bytes = (is_late ? cases[i].live_mib : 80) * (int64_t)mib;
-      image->ticks[k].rss_bytes = (is_late ? cases[i].rss_mib : 95) * mib;
+      bool is_seen =
+          k * 100 < cases[i].unseen_from * LOOKS || k * 100 >= cases[i].unseen_to * LOOKS;
+      image->ticks[k].rss_bytes = is_seen ? (is_late ? cases[i].rss_mib : 95) * mib : 0;
     }
     image->residences = tide_alloc(sizeof *image->residences);
     image->n_residences = 1;
