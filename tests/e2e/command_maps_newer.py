@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """tidemark maps: what later kernels and later versions of glibc do in another way."""
+import platform
 import shutil
 import subprocess
 
 import record
-from command_maps import HEAD, KIB, PAGE, Standing, adds_up, near, trims_as_told
+from command_maps import ARENAS, HEAD, KIB, PAGE, Standing, adds_up, near, trims_as_told
 from ground import expect, test
 
 # Four stacks in one mapping, each with a guard made by advice, as glibc 2.42 makes them. The last
@@ -161,3 +162,22 @@ def maps_knows_arenas_without_fast_bins(ground):
         pages = sum((at + 40000) // PAGE - -(-(at + 48) // PAGE)
                     for at in (range(0, 64 * 40000, 80000)))
         expect(near(heap["trim"], pages * PAGE, 32), f"{heap}: {pages} pages")
+
+
+@test
+def maps_knows_the_heap_of_another_processor(ground):
+    """Its libc is where qemu maps it, and the kernel counts the pages. Those of qemu move a bit."""
+    if platform.machine() != "x86_64":
+        return
+    prog = ground.build("arenas", ARENAS, "-pthread", compiler="aarch64-linux-gnu-gcc")
+    with Standing(ground, "qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", prog,
+                  recorded=False) as standing:
+        table = standing.table()
+        expect(sum(table["rows"].values()) == table["sum"], "the rows do not add up")
+        arenas = [arena for arena in table["arenas"] if not arena["main"]]
+        expect(len(arenas) == 4, f"{table['arenas']}")
+        for arena in arenas:
+            expect(near(arena["in_use"], 8000 // 16 * 1008 + 64 * KIB, 4), f"{arena}")
+        before = standing.rss()
+        standing.go_on()
+        expect(near(before - standing.rss(), table["heap"]["trim"], 64), f"{table['heap']}")
