@@ -18,7 +18,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Directory of its Cargo.toml, and the program.
 CRATES = {"tests/interop/dhat_rs": "dhat-shape", "tests/interop/jemalloc_rs": "jemalloc-shape",
           "tests/real/allocators": "with-jemalloc", "tests/real/leaky": "leaky",
-          "tests/real/tokio": "relay", "bindings/rust/examples/axum": "axum-heap"}
+          "tests/real/tokio": "relay", "bindings/rust/examples/axum": "axum-heap",
+          "tests/bindings/linked": "around-jemalloc"}
+# Those whose jemalloc is Debian's.
+WITH_JEMALLOC = "jemalloc_rs", "allocators", "linked"
 
 
 class Missing(Exception):
@@ -51,7 +54,8 @@ def build_crate(directory, build):
     """The program's path."""
     build = pathlib.Path(build).resolve()
     target = build / pathlib.Path(directory).name
-    more = prefixed_jemalloc(build) if directory.endswith(("jemalloc_rs", "allocators")) else {}
+    more = prefixed_jemalloc(build) if directory.endswith(WITH_JEMALLOC) else {}
+    more["TIDEMARK_LIB_DIR"] = str(build)  # of the crate's feature `link`
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path",
                str(ROOT / directory / "Cargo.toml"), "--target-dir", str(target)]
     for words in (command + ["--offline"], command):

@@ -41,6 +41,17 @@ __attribute__((weak)) int tidemark_v1_resume(void);
 __attribute__((weak)) int tidemark_v1_snapshot(void);
 __attribute__((weak)) int tidemark_v1_dump(const char *path);
 
+// For a program that links the recorder (-ltidemark) and has an allocator of its own, such as the
+// Rust crate's Alloc<A>: each calls what it is given, with `given`, and records that as one event
+// of the caller's. What the allocator asks of malloc meanwhile is its own business. Such a program
+// is left to this under `tidemark run`, too.
+__attribute__((weak)) void *tidemark_v1_around_alloc(void *(*alloc)(void *given), void *given,
+                                                     size_t bytes);
+__attribute__((weak)) void *tidemark_v1_around_resize(void *(*resize)(void *given), void *given,
+                                                      void *old, size_t bytes);
+__attribute__((weak)) void tidemark_v1_around_free(void (*release)(void *given), void *given,
+                                                   void *block);
+
 // Writes the heap profile of this moment to fd, as profile.proto of pprof, not compressed, without
 // names: `go tool pprof`, Pyroscope, Parca and `tidemark report` find them by build id, where the
 // program's files are. Columns: alloc_objects, alloc_space, inuse_objects, inuse_space.

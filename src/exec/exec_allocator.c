@@ -51,6 +51,7 @@ static void judge_call(const char *name, struct verdict *verdict)
 #define CALL(symbol, of) verdict->has_sign |= tide_allocator_sign_is(name, symbol);
   TIDE_ALLOCATOR_CALLS(CALL)
 #undef CALL
+  verdict->is_left_alone |= tide_allocator_sign_is(name, TIDE_SIGN_OF_US_AROUND);
 }
 
 static void look_for_signs(const Elf64_Sym *symbols, uint64_t n, const char *names,

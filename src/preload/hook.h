@@ -41,6 +41,9 @@ bool tide_real_resolving(void);
 // Is this one of the few blocks handed out while resolving? They are never freed.
 bool tide_real_pool_holds(const void *p);
 
+// Does the program tell of an allocator of its own (around.c)? To be asked at boot.
+bool tide_around_is_used(void);
+
 // ---- hooks ----
 
 // What the library exports.

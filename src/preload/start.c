@@ -143,12 +143,22 @@ static bool is_to_be_recorded(void)
   return true;
 }
 
-// Where the program itself defines malloc, that comes before ours for everybody.
+// Where the program itself defines malloc, that comes before ours for everybody. So does libc's
+// where we are linked and it was named first: then no function of ours is called but those that the
+// program asks for (around.c). NULL: it is not so.
+static const char *who_comes_before(bool own_malloc)
+{
+  if (tide_defined_before(&tide_real, "gnu_get_libc_version"))
+    return "malloc and free of C code: libc comes before libtidemark.so among what it needs";
+  return own_malloc && tide_around_is_used() ? "malloc and free of C code: the program's own"
+                                             : NULL;
+}
+
 static bool describe_image(struct tide_host_image *ret_image)
 {
   int saved = errno;
   tide_real_resolve();
-  bool ok = is_to_be_recorded();
+  bool ok = is_to_be_recorded(), own_malloc = ok && tide_defined_before(&tide_real, "malloc");
   if (ok) {
     tide_exec_env_init(environment.preload, environment.options, options->follow);
     note_own_object();
@@ -156,7 +166,8 @@ static bool describe_image(struct tide_host_image *ret_image)
         .program = program,
         .argv = environment.argv,
         .argc = environment.argc,
-        .allocator = tide_defined_before(&tide_real, "malloc") ? program : tide_real.allocator,
+        .allocator = own_malloc ? program : tide_real.allocator,
+        .refused = who_comes_before(own_malloc),
         .blocks_are_apart = !tide_real.chained,
         .vdso = environment.vdso,
         .stack_top = environment.stack_top,

@@ -42,6 +42,12 @@ static void draw_next(struct tide_seat *seat)
   seat->until = (uint64_t)tide_weight_draw(seat->drawn_bits, tide_samples_random()) - 1;
 }
 
+void tide_sample_draw_first(struct tide_seat *seat)
+{
+  if (tide_samples.bits && tide_boot_ready() && !seat->drawn_bits)
+    draw_next(seat);
+}
+
 // Under the lock. Code may have been unloaded since the last one.
 static struct tide_thread *thread_at_work(struct tide_seat *seat)
 {

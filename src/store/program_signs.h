@@ -56,6 +56,10 @@
   X("__hwasan_init", "HWAddressSanitizer")                                                         \
   X("__tsan_init", "ThreadSanitizer")
 
+// What a program calls that links the recorder and has it around its own allocator
+// (preload/around.c): that allocator is not hooked as well.
+#define TIDE_SIGN_OF_US_AROUND "tidemark_v1_around_alloc"
+
 // Where these runtimes are shared: how the names of their libraries begin. They insist on being
 // loaded first, needed or preloaded: a program with one is started without us.
 struct tide_sanitizer_library {

@@ -39,6 +39,7 @@ struct target_elf {
   char allocator[64]; // the allocator it carries, named if known (of a static program only then);
                       // "" when it uses libc's
   char sanitizer[64]; // "AddressSanitizer" and the like; "" when there is none
+  bool has_us_around; // it tells the recorder of what its allocator does (program_signs.h)
   uint64_t static_bytes; // that it has without asking for them: .bss
   struct {
     bool shims;      // __rust_alloc and the like: of the program's own allocator, or jumps to
@@ -118,6 +119,7 @@ static bool is_needed(const Elf64_Sym *symbol)
 
 static void judge_call(const char *name, struct target_elf *elf)
 {
+  elf->has_us_around |= tide_allocator_sign_is(name, TIDE_SIGN_OF_US_AROUND);
   for (size_t i = 0; i < COUNT(CALLED) && !elf->allocator[0]; i++)
     if (tide_allocator_sign_is(name, CALLED[i].symbol))
       snprintf(elf->allocator, sizeof elf->allocator, "%s", CALLED[i].name);
@@ -298,6 +300,10 @@ static void read_sections(const struct file *file, const Elf64_Ehdr *head, struc
     snprintf(elf->allocator, sizeof elf->allocator, "%s", TIDE_RUST_OWN);
   if (defines_malloc && !elf->allocator[0] && elf->loader[0]) // a static one has libc's
     snprintf(elf->allocator, sizeof elf->allocator, "an allocator of its own");
+  if (elf->has_us_around && !strstr(elf->allocator, "Sanitizer")) {
+    elf->allocator[0] = 0;
+    elf->rust.kind = TIDE_RUST_NONE;
+  }
 }
 
 static void read_loader(const struct file *file, const Elf64_Ehdr *head, struct target_elf *elf)

@@ -125,6 +125,51 @@ def crate_has_the_numbers_of_stats_alloc(ground):
     has_the_numbers_of(ground, "with-stats-alloc", "stats", "stats-thread")
 
 
+# Of churn(10): each time a zeroed block, one that grows and shrinks, one of 256 bytes' alignment.
+CHURNED = """\
+Stats { allocations: 30, deallocations: 30, reallocations: 20, bytes_allocated: 56129, \
+bytes_deallocated: 56129, bytes_reallocated: -90 }
+"""
+
+
+def crate_carries_the_recorder(ground):
+    """Linked in, around four allocators: no launcher, every event once, with its stack."""
+    programs = ground.from_crates("tests/bindings/linked").parent
+    wanted, said = ground.run(programs / "around-none")
+    expect(wanted.startswith(CHURNED) and "\nchild 0\n" in wanted and not said, wanted + said)
+    for allocator in "none", "system", "mimalloc", "jemalloc":
+        name = f"around-{allocator}"
+        for old in ground.scratch.glob("*.store"):
+            old.unlink()
+        found, said = ground.run(programs / name)
+        expect(found.splitlines()[:4] == wanted.splitlines()[:4] and not said, f"{name}: {found}")
+        stores = list(ground.scratch.glob(f"tidemark.{name}.*.store"))
+        expect(len(stores) == 2, f"{stores}")  # its own, and the fork child's
+        # jemalloc's crate names libc before us, so that C code's malloc is not ours; as it is told.
+        is_whole = found == wanted
+        expect(is_whole or allocator == "jemalloc", f"{name}: {found} is not {wanted}")
+        expect_kept(ground, max(stores, key=lambda s: s.stat().st_blocks), is_whole)
+        expect(ground.recorded(programs / name)[0] == wanted, f"{name} under run")
+        expect_kept(ground, ground.scratch / "run.tide", True)
+        ground.run(ground.tidemark, "run", "-q", "-f", "--sample=64KiB", "-o", "s.tide", "--",
+                   programs / name, status=101)  # where there are only samples it has no numbers
+
+
+def expect_kept(ground, capture, is_whole):
+    """One place has 100 blocks of 1,000 bytes, by its name; and what is not known is told."""
+    printed, _ = ground.run(ground.tidemark, "report", capture)
+    expect(re.search(r"97\.7 KiB .* linked::keep ", printed), f"{capture}: {printed}")
+    expect(("\n  complete: every event" in printed) == is_whole, f"{capture}: {printed}")
+    expect(is_whole or "libc comes before libtidemark.so" in " ".join(printed.split()), printed)
+
+
+def crate_says_what_it_cannot_link(ground):
+    _, said = ground.cargo("check", "--features", "link", status=101,
+                           env={"TIDEMARK_LIB_DIR": str(ground.scratch)})
+    expect("the feature `link` needs libtidemark.so: TIDEMARK_LIB_DIR: no libtidemark.so in "
+           f"{ground.scratch}" in said and "Install Tidemark, or set" in said, said)
+
+
 def crate_asserts(ground):
     """A budget that holds, one that breaks with a capture that names who, and no recorder."""
     program = ground.built("--examples")["budget"]
@@ -319,7 +364,8 @@ def pytest_plugin(ground):
 
 
 CASES = (crate_under_each_recorder, crate_documents_what_works, crate_has_the_numbers_of_dhat,
-         crate_has_the_numbers_of_stats_alloc, crate_asserts, crate_writes_profiles,
+         crate_has_the_numbers_of_stats_alloc, crate_carries_the_recorder,
+         crate_says_what_it_cannot_link, crate_asserts, crate_writes_profiles,
          cargo_tidemark, axum_example, pytest_plugin)
 
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
+#[cfg(feature = "link")]
+mod alloc;
 mod profiler;
 mod recorder;
 mod stats;
 
+#[cfg(feature = "link")]
+pub use alloc::Alloc;
 #[doc(hidden)]
 pub use profiler::holds;
 pub use profiler::{Profiler, ProfilerBuilder};

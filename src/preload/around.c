@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An allocator that the program has put its own functions around (tidemark.h): the Rust crate's
+// `Alloc<A>`. What lies within is called from here with the gate held, as another allocator's
+// library is, so a block is counted once, whether that one ends in a hooked function (libc's
+// malloc) or in code of the program's own (jemalloc under a prefix).
+//
+// The gate of a thread that has had no event yet, or of a fork child, cannot be held: such a thread
+// begins first.
+#include "preload/hook.h"
+
+#pragma GCC visibility push(default)
+#include <tidemark/tidemark.h>
+#pragma GCC visibility pop
+
+static bool is_used;
+
+bool tide_around_is_used(void)
+{
+  return tide_load_relaxed(&is_used);
+}
+
+TIDE_COLD static void begin_first(struct tide_seat *seat)
+{
+  const struct tide_thread *t = seat->thread;
+  tide_real_resolve();
+  tide_store_relaxed(&is_used, true);
+  if (tide_boot_ready() && (seat->phase == TIDE_PHASE_BUSY || (t && t->self == t)))
+    return; // a signal handler's, which is turned away, and counted when it is
+  struct tide_thread *entered = tide_enter(seat);
+  if (entered)
+    tide_leave(entered);
+  else
+    tide_sample_draw_first(seat);
+}
+
+TIDE_HOT struct tide_held hold_ready(struct tide_seat *seat)
+{
+  const struct tide_thread *t = seat->thread;
+  if (TIDE_UNLIKELY(!(t && t->idle) && !seat->drawn_bits))
+    begin_first(seat);
+  return tide_hold(seat);
+}
+
+void *tidemark_v1_around_alloc(void *(*alloc)(void *), void *given, size_t bytes)
+{
+  struct tide_held held = hold_ready(&tide_self);
+  void *p = alloc(given);
+  tide_unhold(&tide_self, held);
+  TIDE_RECORD(p, bytes);
+  return p;
+}
+
+void *tidemark_v1_around_resize(void *(*resize)(void *), void *given, void *old, size_t bytes)
+{
+  struct tide_held held = hold_ready(&tide_self);
+  tide_unhold(&tide_self, held);
+  struct tide_resize block = tide_resize_begin(&tide_self, old);
+  held = tide_hold(&tide_self);
+  void *p = resize(given);
+  tide_unhold(&tide_self, held);
+  if (p)
+    tide_resize_done(&tide_self, block, old, p, bytes, TIDE_CALLER_REGS());
+  else
+    tide_resize_failed(&tide_self, block, old);
+  return p;
+}
+
+void tidemark_v1_around_free(void (*release)(void *), void *given, void *block)
+{
+  if (block)
+    tide_record_free(&tide_self, block);
+  struct tide_held held = hold_ready(&tide_self);
+  release(given);
+  tide_unhold(&tide_self, held);
+}
