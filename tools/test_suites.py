@@ -113,7 +113,7 @@ def asan(log):
     page least of all: it is that of the other build."""
     directory = ROOT / "build-asan"
     if not meson_setup(log, directory, "-Db_sanitize=address,undefined", *SANITIZED,
-                       "-Doptimization=1", f"-Dpage_from={BUILD}/ui/page.html"):
+                       "-Doptimization=g", f"-Dpage_from={BUILD}/ui/page.html"):
         return failure(f"{directory.name}: cannot be set up")
     broken = ninja(log, directory, "tidemark", "libtidemark.so")
     if broken:
