@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Lines of text with fields between commas: what the tests of this folder are about.
 #pragma once
 #include <stddef.h>
 #ifdef __cplusplus
