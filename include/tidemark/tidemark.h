@@ -52,6 +52,9 @@ __attribute__((weak)) void *tidemark_v1_around_resize(void *(*resize)(void *give
 __attribute__((weak)) void tidemark_v1_around_free(void (*release)(void *given), void *given,
                                                    void *block);
 
+__attribute__((weak)) int tidemark_v1_event(uint64_t weight);
+__attribute__((weak)) int tidemark_v1_event_stats(void *stats, size_t stats_bytes);
+
 // Writes the heap profile of this moment to fd, as profile.proto of pprof, not compressed, without
 // names: `go tool pprof`, Pyroscope, Parca and `tidemark report` find them by build id, where the
 // program's files are. Columns: alloc_objects, alloc_space, inuse_objects, inuse_space.
@@ -206,6 +209,37 @@ static inline int tidemark_region_check(const struct tidemark_region *region, in
 #define TIDEMARK_ASSERT_(region, what, n)                                                          \
   (tidemark_region_check(region, what, n, __FILE__ ":" TIDEMARK_LINE_(__LINE__)) > 0 ? abort()     \
                                                                                      : (void)0)
+
+// ---- ad hoc events ----
+//
+// Whatever a program wants counted by stack: calls of a function, rows that were read, bytes that
+// were copied. `tidemark report --events` shows them, and `tidemark export --events --to dhat`
+// gives them to DHAT's viewer. They are no part of the heap's numbers.
+
+// One event, with a weight, at the caller's stack. ENODATA also while recording is paused; where
+// only samples of the heap are recorded events are counted all the same.
+static inline int tidemark_event(uint64_t weight)
+{
+  if (tidemark_v1_event)
+    return tidemark_v1_event(weight);
+  errno = ENOSYS;
+  return -1;
+}
+
+struct tidemark_event_stats {
+  uint64_t events, weight; // how many, and their weights
+};
+
+// Of all threads since the program began. Takes longer the more stacks there are. If it fails all
+// numbers are 0.
+static inline int tidemark_event_stats_read(struct tidemark_event_stats *stats)
+{
+  if (tidemark_v1_event_stats)
+    return tidemark_v1_event_stats(stats, sizeof *stats);
+  memset(stats, 0, sizeof *stats);
+  errno = ENOSYS;
+  return -1;
+}
 
 // ---- the recording ----
 //

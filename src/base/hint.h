@@ -39,6 +39,9 @@ enum tide_hint {
   TIDE_HINT_SEE_COUNT, // of allocations
   TIDE_HINT_SEE_PAGES, // mapped by the program itself
   TIDE_HINT_SEE_TREE_OF_PAGES,
+  TIDE_HINT_SEE_EVENTS, // that the program counted
+  TIDE_HINT_SEE_TREE_OF_EVENTS,
+  TIDE_HINT_SEE_EXPORT_OF_EVENTS,
   TIDE_HINT_SEE_DIFF,      // of two captures
   TIDE_HINT_SEE_DIFF_WITH, // of this one with another
   TIDE_HINT_SEE_DIFF_OF,   // the two files that follow

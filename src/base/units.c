@@ -48,19 +48,6 @@ static uint64_t size_of(int64_t value)
   return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
-static void write_bytes(char *out, uint64_t size, enum tide_units units)
-{
-  static const char *const iec[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
-  static const char *const si[] = {"kB", "MB", "GB", "TB", "PB"};
-  double base = units == TIDE_UNITS_SI ? 1000 : 1024;
-  if (units == TIDE_UNITS_BYTES || (double)size < base) {
-    tide_units_digits(out, size);
-    strcat(out, " B");
-    return;
-  }
-  write_scaled(out, (double)size / base, base, units == TIDE_UNITS_SI ? si : iec, 5);
-}
-
 static void write_count(char *out, uint64_t n)
 {
   static const char *const names[] = {"M", "G", "T", "P"};
@@ -68,6 +55,23 @@ static void write_count(char *out, uint64_t n)
     tide_units_digits(out, n);
   else
     write_scaled(out, (double)n / 1e6, 1000, names, 4);
+}
+
+static void write_bytes(char *out, uint64_t size, enum tide_units units)
+{
+  static const char *const iec[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+  static const char *const si[] = {"kB", "MB", "GB", "TB", "PB"};
+  if (units == TIDE_UNITS_WEIGHT) {
+    write_count(out, size);
+    return;
+  }
+  double base = units == TIDE_UNITS_SI ? 1000 : 1024;
+  if (units == TIDE_UNITS_BYTES || (double)size < base) {
+    tide_units_digits(out, size);
+    strcat(out, " B");
+    return;
+  }
+  write_scaled(out, (double)size / base, base, units == TIDE_UNITS_SI ? si : iec, 5);
 }
 
 // What stands before a number that is not exact, and has no bound that is said.

@@ -51,7 +51,8 @@ struct tide_amount tide_amount_of_two(int64_t value, struct tide_amount a, struc
 // bound, "≥ 412.6 MiB" is a part of what there was.
 
 enum { TIDE_UNITS_MAX = 96 };
-enum tide_units { TIDE_UNITS_IEC, TIDE_UNITS_SI, TIDE_UNITS_BYTES };
+// WEIGHT: what stands for bytes is the weight of events, told as counts are.
+enum tide_units { TIDE_UNITS_IEC, TIDE_UNITS_SI, TIDE_UNITS_BYTES, TIDE_UNITS_WEIGHT };
 
 struct tide_style { // of a sentence for people
   enum tide_units units;

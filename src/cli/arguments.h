@@ -48,6 +48,7 @@ struct tide_arguments {
   bool has_command; // "--" stood before the rest
   bool help, force, quiet, no_follow, wait, json, csv, md, no_pager, all_frames, no_debuginfod;
   bool no_open, detach, view, redact_args, start_paused;
+  bool events; // ad hoc ones in place of the heap
   bool no_cache, no_symbols, fold, invert, lines, details, exit_code, all;
   const char *output, *process, *to, *rules;
   const char *at, *range;

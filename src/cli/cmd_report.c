@@ -118,6 +118,8 @@ static enum tide_err write_report(const struct tide_arguments *arguments,
   else
     tide_pager_begin(&sink, arguments);
   struct tide_screen screen = tide_terminal_screen(&sink, stdout, arguments);
+  if (looking->profile->image->of_events)
+    screen.units = TIDE_UNITS_WEIGHT;
   if (arguments->json)
     tide_report_json_write(&sink, &looking->view, &json);
   else if (arguments->csv)

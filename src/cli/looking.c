@@ -9,6 +9,7 @@
 #include "cli/opening.h"
 #include "cli/terminal.h"
 #include "model/capture.h"
+#include "model/events.h"
 #include "model/image_sums.h"
 #include "profile/completeness.h"
 #include "residence/take.h"
@@ -73,6 +74,49 @@ static enum tide_err open_filter(const struct tide_arguments *arguments,
   return tide_filter_new(&options, ret_filter, diag);
 }
 
+// The events of a capture in place of its heap.
+static enum tide_err turn_to_events(const struct tide_arguments *arguments,
+                                    struct tide_opened *opened, struct tide_diag *diag)
+{
+  bool moments = arguments->from || arguments->until || arguments->at || arguments->range;
+  if (moments || arguments->suppressions)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "--events is of whole runs: without --at, --range, --from, --to and "
+                     "--suppressions");
+  if (arguments->group == TIDE_GROUP_PAGES || arguments->tree_group == TIDE_TREE_PAGES)
+    return tide_fail(diag, TIDE_ERR_USAGE, "--events and --group pages exclude each other");
+  if (!tide_capture_show_events(opened->capture))
+    return tide_fail(diag, TIDE_ERR_EMPTY,
+                     "%s has no ad hoc events: programs count them with tidemark_event() "
+                     "of <tidemark/tidemark.h>",
+                     opened->path);
+  return TIDE_ERR_OK;
+}
+
+// Then a report is of those, asked for or not.
+static bool has_events_alone(const struct tide_image *image)
+{
+  return image->n_events && !image->page_n_map && !tide_profile_allocations(image);
+}
+
+// Of events, the process with the largest weight.
+static enum tide_err pick_image(const struct tide_arguments *arguments,
+                                const struct tide_capture *capture, size_t *ret_image_idx,
+                                struct tide_diag *diag)
+{
+  if (!arguments->events || arguments->process)
+    return tide_profile_pick(capture, arguments->process, ret_image_idx, diag);
+  size_t most = 0;
+  for (size_t i = 1; i < capture->n_images; i++) {
+    struct tide_event_sum sum = tide_image_event_sum(&capture->images[i]);
+    struct tide_event_sum before = tide_image_event_sum(&capture->images[most]);
+    if (sum.weight > before.weight || (sum.weight == before.weight && sum.n > before.n))
+      most = i;
+  }
+  *ret_image_idx = most;
+  return TIDE_ERR_OK;
+}
+
 static enum tide_err open_and_say(const struct tide_arguments *arguments, const char *path,
                                   struct tide_opened *ret_opened, struct tide_diag *diag)
 {
@@ -112,10 +156,15 @@ static enum tide_err look_at_capture(const struct tide_arguments *arguments, con
     err = open_suppressions(arguments, &l->suppressions, diag);
   if (!err)
     err = open_and_say(arguments, path, &l->opened, diag);
+  if (!err && arguments->events)
+    err = turn_to_events(arguments, &l->opened, diag);
   if (!err)
-    err = tide_profile_pick(l->opened.capture, arguments->process, &image_idx, diag);
+    err = pick_image(arguments, l->opened.capture, &image_idx, diag);
   if (err)
     return err;
+  if (arguments->verb == TIDE_VERB_REPORT &&
+      has_events_alone(&l->opened.capture->images[image_idx]))
+    tide_capture_show_events(l->opened.capture);
   l->profile = tide_profile_new(l->opened.capture, image_idx);
   err = ask_profile(arguments, wish, l->profile, diag);
   if (err)

@@ -345,6 +345,8 @@ const struct tide_option_row tide_option_rows[] = {
      "gather what is below SHARE (default 0.5%)"},
     {VERB(TREE), 0, "min", "SIZE", TIDE_OPTION_SIZE, AT(min_bytes), NULL, 0,
      "gather what is below SIZE, such as 64KiB or 1.5M"},
+    {VIEWING, 0, "events", NULL, TIDE_OPTION_FLAG, AT(events), NULL, 0,
+     "ad hoc events by weight, in place of the heap"},
     {VIEWING, 0, "function", "RE", TIDE_OPTION_TEXT, AT(function), NULL, 0,
      "only stacks with a function like RE"},
     {VIEWING, 0, "file", "RE", TIDE_OPTION_TEXT, AT(file), NULL, 0,

@@ -75,7 +75,7 @@ struct tide_screen tide_terminal_screen(struct tide_sink *sink, FILE *stream,
       .width = width_of(stream),
       .utf8 = speaks_utf8(),
       .color = colored(stream, (enum tide_color)arguments->color),
-      .units = (enum tide_units)arguments->units,
+      .units = arguments->events ? TIDE_UNITS_WEIGHT : (enum tide_units)arguments->units,
       .hints = tide_cli_hint_words,
   };
 }

@@ -14,6 +14,9 @@
 //             than at the peak or the end, never more than tbk: so every figure a reader derives
 //             stays between what is known
 //   gb gbk    at the global peak;  eb ebk  at the end
+//
+// Of ad hoc events (model/events.h) the format has a mode of its own, in which a point is tb and
+// tbk alone: weights and events.
 #include "export/exports.h"
 
 #include "base/alloc.h"
@@ -92,6 +95,17 @@ static uint64_t blocks_at_maximum(const struct point *point, uint64_t mb)
   return blocks > point->tbk ? point->tbk : blocks;
 }
 
+static void write_lives(struct tide_json *json, const struct point *point, uint64_t mb)
+{
+  tide_json_put_u64(json, "tl", point->life_ns / 1000);
+  tide_json_put_u64(json, "mb", mb);
+  tide_json_put_u64(json, "mbk", blocks_at_maximum(point, mb));
+  tide_json_put_i64(json, "gb", point->gb);
+  tide_json_put_i64(json, "gbk", point->gbk);
+  tide_json_put_i64(json, "eb", point->eb);
+  tide_json_put_i64(json, "ebk", point->ebk);
+}
+
 static void write_point(struct tide_json *json, struct writer *w, uint32_t list)
 {
   size_t n;
@@ -101,13 +115,8 @@ static void write_point(struct tide_json *json, struct writer *w, uint32_t list)
   tide_json_open_object(json);
   tide_json_put_u64(json, "tb", point->tb);
   tide_json_put_u64(json, "tbk", point->tbk);
-  tide_json_put_u64(json, "tl", point->life_ns / 1000);
-  tide_json_put_u64(json, "mb", mb);
-  tide_json_put_u64(json, "mbk", blocks_at_maximum(point, mb));
-  tide_json_put_i64(json, "gb", point->gb);
-  tide_json_put_i64(json, "gbk", point->gbk);
-  tide_json_put_i64(json, "eb", point->eb);
-  tide_json_put_i64(json, "ebk", point->ebk);
+  if (!w->profile->image->of_events)
+    write_lives(json, point, mb);
   tide_json_key(json, "fs");
   tide_json_open_array(json);
   for (size_t i = 0; i < n; i++)
@@ -124,21 +133,29 @@ static uint64_t since_start_us(const struct tide_image *image, uint64_t time_ns)
 static void write_document(struct tide_json *json, struct writer *w)
 {
   const struct tide_image *image = w->profile->image;
+  bool of_events = image->of_events;
   TIDE_CLEANUP_FREE char *bare = tide_image_command(image);
   TIDE_CLEANUP_FREE char *command = tide_export_with_exactness(bare, w->profile);
   tide_json_open_object(json);
   tide_json_put_u64(json, "dhatFileVersion", 2);
-  tide_json_put_text(json, "mode", "tidemark-heap");
-  tide_json_put_text(json, "verb", "Allocated");
-  tide_json_put_bool(json, "bklt", true);
+  tide_json_put_text(json, "mode", of_events ? "ad-hoc" : "tidemark-heap");
+  tide_json_put_text(json, "verb", of_events ? "Occurred" : "Allocated");
+  tide_json_put_bool(json, "bklt", !of_events);
   tide_json_put_bool(json, "bkacc", false);
+  if (of_events) {
+    tide_json_put_text(json, "bu", "unit");
+    tide_json_put_text(json, "bsu", "units");
+    tide_json_put_text(json, "bksu", "events");
+  }
   tide_json_put_text(json, "tu", "µs");
   tide_json_put_text(json, "Mtu", "s");
-  tide_json_put_u64(json, "tuth", SHORT_LIVED_US);
+  if (!of_events)
+    tide_json_put_u64(json, "tuth", SHORT_LIVED_US);
   tide_json_put_text(json, "cmd", command);
   tide_json_put_u64(json, "pid", image->pid);
   tide_json_put_u64(json, "te", since_start_us(image, image->end_ns));
-  tide_json_put_u64(json, "tg", since_start_us(image, image->peak_ns));
+  if (!of_events)
+    tide_json_put_u64(json, "tg", since_start_us(image, image->peak_ns));
   tide_json_key(json, "pps");
   tide_json_open_array(json);
   for (uint32_t i = 0; i < w->n_points; i++)
@@ -167,7 +184,7 @@ static enum tide_err check_held(const struct tide_image *image, struct tide_diag
       {TIDE_LACK_LIVE, "what was held at the end"},
   };
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-    if (image->lacks & needs[i].lack)
+    if (image->lacks & needs[i].lack && !image->of_events)
       return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                        "DHAT's format needs %s, which %s does not hold; pprof, folded and "
                        "speedscope do without",
@@ -175,7 +192,8 @@ static enum tide_err check_held(const struct tide_image *image, struct tide_diag
   return TIDE_ERR_OK;
 }
 
-// The heap of the view's image. Page-level stacks have no place in the format and are left out.
+// The heap of the view's image, or its events. Page-level stacks have no place in the format and
+// are left out.
 enum tide_err tide_dhat_write(struct tide_sink *sink, struct tide_view *view,
                               const struct tide_export_options *options, struct tide_diag *diag)
 {

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/lookup.h"
+#include "model/events.h"
 #include "model/image_sums.h"
 #include "model/model.h"
 #include "model/rows.h"
@@ -177,6 +178,8 @@ struct stacks { // what is found again, and how
   struct tide_id_index by_module, by_frame, by_thread, by_site;
   struct thread_key *thread_keys; // per thread of the image
   size_t cap_modules, cap_frames, cap_threads, cap_thread_keys, cap_sites;
+  struct tide_event_row *events; // of all inputs, as they come
+  size_t n_events, cap_events;
   uint64_t top; // past all modules of the image
 };
 
@@ -394,6 +397,19 @@ static void add_sites(struct stacks *s, const struct maps *maps)
   }
 }
 
+static void add_events(struct stacks *s, const struct maps *maps)
+{
+  for (size_t i = 0; i < maps->input->n_events; i++) {
+    struct tide_event_row row = maps->input->events[i];
+    row.stack = maps->nodes[row.stack];
+    row.thread = maps->threads[row.thread];
+    row.first_ns = tide_merge_time(maps->input, row.first_ns);
+    row.last_ns = tide_merge_time(maps->input, row.last_ns);
+    TIDE_GROW(s->events, s->n_events, s->cap_events);
+    s->events[s->n_events++] = row;
+  }
+}
+
 // Row 0 of three tables stands for nothing or for what is not known.
 static void add_first_rows(struct stacks *s)
 {
@@ -419,6 +435,7 @@ static enum tide_err add_input(struct stacks *s, struct maps *maps, bool is_firs
     return err;
   map_threads(s, maps);
   add_sites(s, maps);
+  add_events(s, maps);
   return TIDE_ERR_OK;
 }
 
@@ -438,6 +455,7 @@ enum tide_err tide_merge_stacks(struct tide_merging *m, struct tide_diag *diag)
   }
   if (!err && !names_finish(names, m->image))
     err = tide_fail(diag, TIDE_ERR_LIMIT, "together they have too many stored names");
+  tide_image_set_events(m->image, s.events, s.n_events);
   names_free(names);
   free(s.thread_keys);
   tide_id_index_done(&s.by_module);

@@ -82,6 +82,7 @@ void tide_image_done(struct tide_image *image)
   free(image->snapshots);
   tide_image_drop_pieces(image);
   free(image->late_frees);
+  free(image->events);
   tide_pack_free(image->pack);
   free(image->marks);
   tide_stored_names_done(&image->names);

@@ -115,6 +115,19 @@ static inline bool tide_late_free_is_before(const struct tide_late_free *a,
   return a->stack != b->stack ? a->stack < b->stack : a->born < b->born;
 }
 
+// Ad hoc events that one thread slot counted at one stack. They are no part of the heap.
+struct tide_event_row {
+  uint32_t stack, thread; // indexes in frames and threads
+  uint64_t n, weight;     // how many, and their weights; sums are modulo 2^64
+  uint64_t first_ns, last_ns;
+};
+
+static inline bool tide_event_row_is_before(const struct tide_event_row *a,
+                                            const struct tide_event_row *b)
+{
+  return a->stack != b->stack ? a->stack < b->stack : a->thread < b->thread;
+}
+
 // A moment with a name: the program gave it, or whoever controlled the recording. Several may share
 // a name.
 struct tide_mark {
@@ -253,6 +266,9 @@ struct tide_image {
   struct tide_snapshot_pieces *pieces; // of a file that is being read; NULL: none
   struct tide_late_free *late_frees;   // by rising freed, then stack, then born; each once
   size_t n_late_frees;
+  struct tide_event_row *events; // by rising stack, then thread; each once
+  size_t n_events;
+  bool of_events;                 // its sites are of those, and not of blocks: model/events.h
   struct tide_stored_names names; // empty unless somebody stored them
   // Numbers that the sites have. False: not known, and all zeros. Who has one has those before it.
 #define TIDE_NUMBER_SINCE(flag, ...) bool flag;

@@ -152,6 +152,17 @@ bool tide_resizes_read(struct tide_store_view *view, const struct tide_cell *cel
   return past;
 }
 
+bool tide_events_read(struct tide_store_view *view, const struct tide_cell *cell, uint64_t *ret_n,
+                      uint64_t *ret_weight)
+{
+  const struct tide_ends *ends = tide_streak_annex(cell->sizes) ? ends_at(view, cell) : NULL;
+  if (!ends || !ends->n_events)
+    return false;
+  *ret_n = ends->n_events;
+  *ret_weight = ends->w_events;
+  return true;
+}
+
 static uint32_t life_bucket(uint64_t ticks)
 {
   uint32_t bits = ticks ? 64 - (uint32_t)__builtin_clzll(ticks) : 0;

@@ -96,8 +96,10 @@ static void take_block(void *context, const struct tide_cell_block *block)
   struct tide_site site;
   for (uint32_t i = 0; i < block->n; i++) {
     const struct tide_owner *owner = &block->owners[i];
-    if (!owner->stack || !(block->cells[i].n_alloc || block->cells[i].n_free))
+    if (!owner->stack || !(block->cells[i].n_alloc || block->cells[i].n_free)) {
+      tide_reading_event(r, &block->cells[i], owner);
       continue;
+    }
     tide_whole_cell_read(r->view, block, i, r->has_carries, &whole);
     tide_reading_count(r, &whole, owner);
     r->image->counts.n = 0; // of the row before

@@ -9,6 +9,7 @@
 #include "observe/store_read.h"
 
 #include "base/alloc.h"
+#include "model/events.h"
 #include "model/image_sums.h"
 #include "observe/store_reading.h"
 #include "observe/switches.h"
@@ -268,6 +269,22 @@ void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *wh
     r->heap_last_ticks = last_ticks;
 }
 
+void tide_reading_event(struct tide_reading *r, const struct tide_cell *cell,
+                        const struct tide_owner *owner)
+{
+  struct tide_event_row row = {.stack = owner->stack, .thread = thread_of(r, owner)};
+  if (owner->family != TIDE_FAMILY_EVENTS || !owner->stack ||
+      !tide_events_read(r->view, cell, &row.n, &row.weight))
+    return;
+  row.first_ns = coarse_ns(r, owner->t_first);
+  row.last_ns = coarse_ns(r, cell->t_last);
+  r->slot_events[row.thread] += row.n;
+  uint64_t last_ticks = tide_store_ticks(&r->view->header, cell->t_last);
+  r->last_ticks = last_ticks > r->last_ticks ? last_ticks : r->last_ticks;
+  TIDE_GROW(r->events, r->n_events, r->cap_events);
+  r->events[r->n_events++] = row;
+}
+
 static struct tide_site *site_add(struct rows *rows)
 {
   struct tide_image *image = rows->r.image;
@@ -285,8 +302,10 @@ static void take_block(void *context, const struct tide_cell_block *block)
   struct tide_whole_cell whole;
   for (uint32_t i = 0; i < block->n; i++) {
     const struct tide_cell *cell = &block->cells[i];
-    if (!block->owners[i].stack || !(cell->n_alloc || cell->n_free))
+    if (!block->owners[i].stack || !(cell->n_alloc || cell->n_free)) {
+      tide_reading_event(&rows->r, cell, &block->owners[i]);
       continue;
+    }
     tide_whole_cell_read(rows->r.view, block, i, rows->r.has_carries, &whole);
     tide_reading_count(&rows->r, &whole, &block->owners[i]);
     struct tide_site *site = site_add(rows);
@@ -615,6 +634,7 @@ void tide_reading_end(struct tide_reading *r)
   find_peak(r);
   list_allocators(r);
   find_cost(r);
+  tide_image_set_events(r->image, r->events, r->n_events);
   free(r->slot_events);
 }
 

@@ -21,6 +21,8 @@ struct tide_reading {
   uint64_t live_bytes, live_blocks;                      // now
   uint64_t share_bytes, share_blocks;                    // at the peak, as the cells have it
   struct tide_allocator families[TIDE_READING_FAMILIES]; // the same of each
+  struct tide_event_row *events;                         // in the order of their cells
+  size_t n_events, cap_events;
   bool peak_is_now; // so every share is what is live; once that is found
 };
 
@@ -29,6 +31,9 @@ void tide_reading_begin(struct tide_reading *r, struct tide_store_view *view,
                         const struct tide_clock *clock, struct tide_image *ret_image);
 // Adds a cell to the sums.
 void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *whole,
+                        const struct tide_owner *owner);
+// Adds a cell of ad hoc events, if it is one, to those of the image.
+void tide_reading_event(struct tide_reading *r, const struct tide_cell *cell,
                         const struct tide_owner *owner);
 // The peak and the cost, when all cells were counted. Ends the reading.
 void tide_reading_end(struct tide_reading *r);

@@ -206,6 +206,10 @@ void tide_closings_read(struct tide_store_view *view, const struct tide_cell *ce
 bool tide_resizes_read(struct tide_store_view *view, const struct tide_cell *cell,
                        struct tide_past *ret);
 
+// What a cell of ad hoc events counted; false: nothing.
+bool tide_events_read(struct tide_store_view *view, const struct tide_cell *cell, uint64_t *ret_n,
+                      uint64_t *ret_weight);
+
 // Forgets what was read of annexes: they may have changed. And frees it.
 void tide_store_annexes_forget(struct tide_store_view *view);
 void tide_store_annexes_done(struct tide_store_view *view);

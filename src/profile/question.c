@@ -408,6 +408,7 @@ enum tide_err tide_question_make(const struct tide_image *image, const struct ti
     in_blocks = wish->by == TIDE_BY_BLOCKS;
   question.unit = in_blocks ? TIDE_UNIT_BLOCKS : TIDE_UNIT_BYTES;
   question.of_pages = wish->of_pages;
+  question.of_events = image->of_events;
   question.goes_on = image->end_kind == TIDE_END_DETACHED;
   enum tide_err err = question.of_pages
                           ? check_pages(image, &question, wish, diag)

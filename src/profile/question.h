@@ -73,9 +73,10 @@ struct tide_question { // all zero: bytes at the peak
   enum tide_measure measure;
   enum tide_unit unit;
   struct tide_window window;
-  bool at_least; // the answer is a lower bound: the image does not tell what in a range was new
-  bool of_pages; // of what the program mapped itself, and a block is a mapping
-  bool goes_on;  // the process went on when it was let go: what it held then is live, no leak
+  bool at_least;  // the answer is a lower bound: the image does not tell what in a range was new
+  bool of_pages;  // of what the program mapped itself, and a block is a mapping
+  bool of_events; // of what it counted: a block is an event, and bytes are weights
+  bool goes_on;   // the process went on when it was let go: what it held then is live, no leak
 };
 
 // What a user may sort by: the measures, and "count" for allocations.

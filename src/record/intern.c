@@ -99,7 +99,8 @@ static struct tide_cell *make_cell(struct tide_thread *t, const struct tide_unwi
   struct tide_owner *owner = c ? tide_owner_at((uint32_t)(c - tide_store.cells)) : NULL;
   if (owner && !owner->t_first) {
     owner->t_first = from >> TIDE_TICK_SHIFT;
-    owner->family = (leaf->key & TIDE_PC_TAG) >> TIDE_PC_TAG_SHIFT;
+    if (owner->stack != TIDE_NODE_ROOT_LOST) // that is everybody's
+      owner->family = (leaf->key & TIDE_PC_TAG) >> TIDE_PC_TAG_SHIFT;
   }
   tide_cold_add(from);
   tide_store_relaxed(&tide_store.header->cold_ticks, tide_cold_cycles >> TIDE_TICK_SHIFT);

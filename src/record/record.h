@@ -87,6 +87,10 @@ void tide_resize_freed(struct tide_seat *seat, struct tide_resize resize, void *
 void tide_resize_done(struct tide_seat *seat, struct tide_resize resize, void *old, void *p,
                       size_t size, struct tide_regs r);
 
+// Something that the program counts (event.c), with a weight, at a stack. False: it is not
+// recorded, or not now.
+bool tide_event_record(struct tide_seat *seat, uint64_t weight, struct tide_regs r);
+
 // Page-level memory (pages.c): what the program itself maps with mmap and brk, by stack, apart from
 // the heap.
 

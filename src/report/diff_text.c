@@ -151,6 +151,7 @@ static void write_facts(const struct page *p)
     return;
   uint32_t lacks = p->before->image->lacks | p->after->image->lacks;
   size_t amount = amount_columns(p);
+  bool of_events = p->after->image->of_events;
   if (shows_peaks(p))
     write_fact(p, "peak heap", TIDE_UNIT_BYTES, tide_image_peak(p->before->image),
                tide_image_peak(p->after->image), amount);
@@ -158,11 +159,11 @@ static void write_facts(const struct page *p)
     write_fact(p, "at the end", TIDE_UNIT_BYTES, live_amount(p->before), live_amount(p->after),
                amount);
   if (!(lacks & TIDE_LACK_TOTAL))
-    write_fact(p, "allocated", TIDE_UNIT_BYTES, allocated_amount(p->before),
+    write_fact(p, of_events ? "weight" : "allocated", TIDE_UNIT_BYTES, allocated_amount(p->before),
                allocated_amount(p->after), amount);
   if (!(lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
-    write_fact(p, "allocations", TIDE_UNIT_BLOCKS, count_amount(p->before), count_amount(p->after),
-               amount);
+    write_fact(p, of_events ? "events" : "allocations", TIDE_UNIT_BLOCKS, count_amount(p->before),
+               count_amount(p->after), amount);
 }
 
 // "2 added (▲ 1.2 MiB), 1 gone (▼ 64 B), 6 unchanged"

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "model/capture.h"
+#include "model/events.h"
 #include "model/image_sums.h"
 #include "report/site_json.h"
 #include "words/image_text.h"
@@ -504,6 +505,17 @@ static void write_pages(struct tide_json *json, const struct tide_image *image)
   tide_json_close_object(json);
 }
 
+static void write_events(struct tide_json *json, const struct tide_image *image)
+{
+  struct tide_event_sum sum = tide_image_event_sum(image);
+  tide_json_key(json, "events");
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "count", sum.n);
+  tide_json_put_u64(json, "weight", sum.weight);
+  tide_json_put_bool(json, "shown", image->of_events);
+  tide_json_close_object(json);
+}
+
 static void write_completeness(struct tide_json *json, const struct tide_profile *profile)
 {
   tide_json_key(json, "completeness");
@@ -522,6 +534,8 @@ void tide_profile_json_facts(struct tide_json *json, const struct tide_profile *
   tide_capture_json_images(json, profile->capture);
   write_totals(json, profile);
   write_pages(json, profile->image);
+  if (profile->image->n_events)
+    write_events(json, profile->image);
   write_completeness(json, profile);
   tide_exactness_json(json, profile->image);
 }

@@ -187,6 +187,8 @@ static const char *heading_of(const struct tide_question *question)
                              "temporary: freed within one further allocation (share of its "
                              "blocks):"},
   };
+  if (question->of_events)
+    return question->unit == TIDE_UNIT_BYTES ? "top by weight:" : "top by number of events:";
   if (question->goes_on && question->measure == TIDE_MEASURE_LEAK)
     return question->unit == TIDE_UNIT_BYTES ? "still live (blocks, mean age at the end):"
                                              : "blocks still live (bytes, mean age at the end):";

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "model/capture.h"
+#include "model/events.h"
 #include "model/image_sums.h"
 #include "profile/completeness.h"
 #include "report/report_cells.h"
@@ -246,6 +247,17 @@ static void write_pages(const struct report *r)
   write_fact(r, "own pages", bytes_beside(r, a, pages_amount(r->image)), words);
 }
 
+// Only where the program counts something.
+static void write_events(const struct report *r)
+{
+  char n[TIDE_UNITS_MAX];
+  if (!r->image->n_events)
+    return;
+  const char *way = r->image->of_events ? NULL : tide_screen_hint(r->screen, TIDE_HINT_SEE_EVENTS);
+  TIDE_CLEANUP_FREE char *words = tide_events_fact(r->image, way);
+  write_fact(r, "events", tide_units_plain(n, tide_image_event_sum(r->image).n), words);
+}
+
 // What of it can be said, and the way out.
 static void write_lead(const struct report *r)
 {
@@ -425,6 +437,13 @@ static void write_pages_next(const struct report *r)
   write_commands(r, hints, sizeof hints / sizeof *hints);
 }
 
+static void write_events_next(const struct report *r)
+{
+  static const enum tide_hint hints[] = {TIDE_HINT_SEE_TREE_OF_EVENTS, TIDE_HINT_SEE_REPORT,
+                                         TIDE_HINT_SEE_EXPORT_OF_EVENTS, TIDE_HINT_SEE_INFO};
+  write_commands(r, hints, sizeof hints / sizeof *hints);
+}
+
 // The questions this capture raises first.
 static void write_next(const struct report *r)
 {
@@ -467,12 +486,13 @@ static void write_heap(const struct report *r, struct tide_view *view)
     write_resident(r);
     if (tide_measure_is_held(r->image, TIDE_MEASURE_LIVE))
       write_end(r);
-    if (tide_measure_is_held(r->image, TIDE_MEASURE_TOTAL))
+    if (tide_measure_is_held(r->image, TIDE_MEASURE_TOTAL) && !r->image->of_events)
       write_churn(r);
   } else {
     tide_sink_printf(r->screen->sink, "  %s\n", tide_no_heap_words(r->profile));
   }
   write_pages(r);
+  write_events(r);
   if (tide_profile_has_heap(r->profile))
     write_allocators(r);
   if (tide_profile_has_heap(r->profile) && (!r->image->is_part || r->profile->n_sites))
@@ -516,6 +536,8 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
   write_saved(&r);
   if (profile->question.of_pages)
     write_pages_next(&r);
+  else if (r.image->of_events)
+    write_events_next(&r);
   else if (!tide_image_is_unrecorded(r.image))
     write_next(&r);
   tide_groups_free(groups);

@@ -50,6 +50,7 @@ static inline enum tide_site_kind tide_kind_of_root(uint32_t flags)
   X(MOZJEMALLOC, 12, "mozjemalloc")                                                                \
   X(RUST, 13, TIDE_RUST_OWN)                                                                       \
   X(PARTITION, 14, "PartitionAlloc")                                                               \
+  X(EVENTS, 61, "ad hoc events") /* no allocator: what a program counts by tidemark_event() */     \
   X(UNKNOWN, 63, "an allocator that is not known here")
 
 enum tide_family {

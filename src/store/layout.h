@@ -32,6 +32,8 @@
 //  8. A cell has only those annexes that it needed (ends, past, histograms, touches), in tables of
 //     their own; annex 0 means "none". A cell whose only block has ended may need none: see
 //     TIDE_SINGLE.
+//  9. A cell of TIDE_FAMILY_EVENTS has no blocks: its counts are all 0, so that whoever counts
+//     blocks need not know of it, and what happened there is in its ends (n_events, w_events).
 #pragma once
 #include "rt/base.h"
 #include "store/codes.h"
@@ -135,6 +137,9 @@ struct tide_ends {
     };
     struct {
       uint64_t peak_blocks_spread, peak_bytes_spread; // of a store of samples: see tide_spreads
+    };
+    struct {
+      uint64_t n_events, w_events; // of a cell of ad hoc events: how many, and their weights
     };
   };
   int64_t peak_bytes, peak_blocks; // live at the peak of the epoch of the cell's stamp

@@ -201,7 +201,7 @@ static bool is_smallest(const struct tide_gallery *gallery, const struct tide_im
 
 void tide_gallery_keep(struct tide_gallery *gallery, uint32_t number, struct tide_image *image)
 {
-  if (!tide_image_n_sites(image) && !image->n_pauses) {
+  if (!tide_image_n_sites(image) && !image->n_events && !image->n_pauses) {
     if (gallery->has_spare || gallery->n_entries) {
       tide_image_done(image);
     } else {

@@ -71,6 +71,16 @@ static bool residences_are_valid(const struct tide_image *image, size_t n_frames
   return true;
 }
 
+static bool events_are_valid(const struct tide_image *image, size_t n_frames, size_t n_threads)
+{
+  const struct tide_event_row *rows = image->events;
+  for (size_t i = 0; i < image->n_events; i++)
+    if (rows[i].stack >= n_frames || rows[i].thread >= n_threads ||
+        (i > 0 && !tide_event_row_is_before(&rows[i - 1], &rows[i])))
+      return false;
+  return true;
+}
+
 static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
                                  struct tide_diag *diag)
 {
@@ -109,6 +119,8 @@ static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
       return breach(diag, idx, "rows of snapshot", i);
   if (!late_frees_are_valid(image, n_frames))
     return breach(diag, idx, "late frees:", image->n_late_frees);
+  if (!events_are_valid(image, n_frames, n_threads))
+    return breach(diag, idx, "events:", image->n_events);
   if (!residences_are_valid(image, n_frames))
     return breach(diag, idx, "tables of memory:", image->n_residences);
   if (!names_are_valid(&image->names, n_modules))

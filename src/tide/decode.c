@@ -332,6 +332,36 @@ static enum tide_err decode_timeline(struct tide_cursor *in, struct tide_image *
   return TIDE_ERR_OK;
 }
 
+static enum tide_err decode_events(struct tide_cursor *in, struct tide_image *image,
+                                   struct tide_budget *budget, const char **ret_why)
+{
+  size_t n, before = image->n_events;
+  enum tide_err err = get_table_head(in, budget, before, 6, sizeof *image->events, &n, ret_why);
+  if (err)
+    return err;
+  MAKE_ROOM(image->events, before, n);
+  struct tide_event_row *rows = image->events + before;
+  COLUMN(rows, n, stack, (uint32_t)get_limited(in, UINT32_MAX) + (i ? rows[i - 1].stack : 0));
+  COLUMN(rows, n, thread, get_u32(in));
+  COLUMN(rows, n, n, tide_cursor_varint(in));
+  COLUMN(rows, n, weight, tide_cursor_varint(in));
+  COLUMN(rows, n, first_ns, tide_cursor_varint(in));
+  COLUMN(rows, n, last_ns, tide_cursor_varint(in));
+  if (in->bad)
+    return damaged(ret_why, "a field runs past the end");
+  for (size_t i = 0; i < n; i++) {
+    const struct tide_event_row *row = &rows[i];
+    if (row->stack >= image->n_frames)
+      return damaged(ret_why, "an event has no stack");
+    if (row->thread >= image->n_threads_known)
+      return damaged(ret_why, "an event has no thread");
+    if (before + i > 0 && !tide_event_row_is_before(row - 1, row))
+      return damaged(ret_why, "events are out of order");
+  }
+  image->n_events += n;
+  return TIDE_ERR_OK;
+}
+
 static enum tide_err decode_marks(struct tide_cursor *in, struct tide_image *image,
                                   struct tide_budget *budget, const char **ret_why)
 {
@@ -364,6 +394,7 @@ enum tide_err tide_decode_of_image(const struct tide_part *part, struct tide_cur
   case TIDE_PART_FRAMES: return decode_frames(in, image, budget, ret_why);
   case TIDE_PART_SITES: return tide_decode_sites(in, by_stack, image, budget, ret_why);
   case TIDE_PART_TIMELINE: return decode_timeline(in, image, budget, ret_why);
+  case TIDE_PART_EVENTS: return decode_events(in, image, budget, ret_why);
   case TIDE_PART_MARKS: return decode_marks(in, image, budget, ret_why);
   case TIDE_PART_SNAPSHOTS: return tide_decode_snapshots(in, goes_on, image, budget, ret_why);
   case TIDE_PART_SYMBOLS: return tide_decode_symbols(in, image, budget, ret_why);

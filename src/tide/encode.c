@@ -251,6 +251,26 @@ void tide_encode_timeline(struct tide_buf *out, const struct tide_image *image, 
   COLUMN_DIFF(rows, n, b_resized);
 }
 
+void tide_encode_events(struct tide_buf *out, const struct tide_image *image, size_t first,
+                        size_t n)
+{
+  const struct tide_event_row *rows = image->events + first;
+  tide_buf_varint(out, first);
+  tide_buf_varint(out, n);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i].stack - (i ? rows[i - 1].stack : 0));
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i].thread);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i].n);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i].weight);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i].first_ns);
+  for (size_t i = 0; i < n; i++)
+    tide_buf_varint(out, rows[i].last_ns);
+}
+
 void tide_encode_marks(struct tide_buf *out, const struct tide_image *image, size_t first, size_t n)
 {
   const struct tide_mark *rows = image->marks + first;

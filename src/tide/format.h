@@ -43,6 +43,7 @@
   X(COST, 14)                                                                                      \
   X(ALLOCATORS, 15)                                                                                \
   X(RESIDENCE, 16)                                                                                 \
+  X(EVENTS, 17)                                                                                    \
   X(END, 255)
 
 enum tide_part_type {
@@ -117,6 +118,8 @@ bool tide_encode_snapshots(struct tide_buf *out, const struct tide_image *image,
 // Changes, and counts, of one snapshot in a part, at most: they take 25 bytes each at most. Tests
 // have fewer.
 extern size_t tide_snapshot_rows;
+void tide_encode_events(struct tide_buf *out, const struct tide_image *image, size_t first,
+                        size_t n);
 void tide_encode_late_frees(struct tide_buf *out, const struct tide_image *image, size_t first,
                             size_t n);
 // The same as of snapshots for the places of the stored names.

@@ -152,6 +152,8 @@ static void put_tables(struct writer *w, size_t image_idx)
     put_frames(w, image_idx);
     put_sites(w, image_idx);
   }
+  put_table(w, TIDE_PART_EVENTS, image_idx, tide_encode_events, 0, image->n_events,
+            TIDE_ROWS_OTHER);
   put_table(w, TIDE_PART_TIMELINE, image_idx, tide_encode_timeline, 0, image->n_ticks,
             TIDE_ROWS_OTHER);
   if (image->has_resident) {

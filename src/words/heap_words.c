@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "model/events.h"
 #include "model/image_sums.h"
 #include "profile/completeness.h"
 #include "words/image_text.h"
@@ -189,7 +190,8 @@ char *tide_allocations_words(const struct tide_profile *profile, struct tide_sty
       "%s %s",
       tide_units_count(text, tide_image_blocks(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)n),
                        style),
-      n == 1 ? "allocation" : "allocations");
+      profile->image->of_events ? tide_units_plural(n, "event", "events")
+                                : tide_units_plural(n, "allocation", "allocations"));
 }
 
 const char *tide_image_last_words(const struct tide_image *image)
@@ -269,6 +271,24 @@ static const char *temporary_part(char *out, const struct tide_profile *profile,
   return tide_units_percent(out, n, totals->n_alloc, style);
 }
 
+// "1,001 events with a weight of 3,007"
+static char *events_sentence(const struct tide_image *image)
+{
+  char n[TIDE_UNITS_MAX], weight[TIDE_UNITS_MAX];
+  struct tide_event_sum sum = tide_image_event_sum(image);
+  return tide_sprintf("%s %s with a weight of %s in all", tide_units_plain(n, sum.n),
+                      tide_units_plural(sum.n, "event", "events"),
+                      tide_units_plain(weight, sum.weight));
+}
+
+char *tide_events_fact(const struct tide_image *image, const char *way)
+{
+  char weight[TIDE_UNITS_MAX];
+  struct tide_event_sum sum = tide_image_event_sum(image);
+  return tide_sprintf("counted by the program, with a weight of %s in all%s%s",
+                      tide_units_plain(weight, sum.weight), way ? "; " : "", way ? way : "");
+}
+
 char *tide_churn_fact(const struct tide_profile *profile, struct tide_style style)
 {
   char text[TIDE_UNITS_MAX];
@@ -281,6 +301,8 @@ char *tide_churn_fact(const struct tide_profile *profile, struct tide_style styl
 char *tide_churn_sentence(const struct tide_profile *profile, struct tide_style style)
 {
   char all[TIDE_UNITS_MAX], part[TIDE_UNITS_MAX];
+  if (profile->image->of_events)
+    return events_sentence(profile->image);
   tide_units_bytes(
       all,
       tide_image_bytes(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)profile->totals.b_alloc),

@@ -40,6 +40,9 @@ char *tide_end_fact(const struct tide_profile *profile, struct tide_style style)
 char *tide_churn_fact(const struct tide_profile *profile, struct tide_style style);
 char *tide_pages_fact(const struct tide_image *image, struct tide_style style);
 
+// "counted by the program, with a weight of 3,007 in all", and where to see more: way, if not NULL.
+char *tide_events_fact(const struct tide_image *image, const char *way);
+
 // Memory that the program mapped itself is worth a word from here on.
 enum { TIDE_PAGES_LEAST = 1 << 20 };
 

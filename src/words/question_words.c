@@ -82,6 +82,8 @@ const char *tide_diff_measure_words(const struct tide_question *question)
       [TIDE_MEASURE_TEMP] = {"temporary", "temporary blocks"},
   };
   bool in_blocks = question->unit == TIDE_UNIT_BLOCKS, of_part = question->window.to.given;
+  if (question->of_events)
+    return in_blocks ? "events" : "weight of events";
   if (of_part && question->measure == TIDE_MEASURE_LIVE) // when is said of the sides
     return in_blocks ? "blocks held" : "held";
   if (of_part && question->measure == TIDE_MEASURE_TOTAL)

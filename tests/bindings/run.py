@@ -121,6 +121,23 @@ def crate_has_the_numbers_of_dhat(ground):
     has_the_numbers_of(ground, "with-dhat", "dhat", "dhat-thread")
 
 
+def crate_has_the_events_of_dhat(ground):
+    """Its sums after each piece of work, what it says, and the points of its file, as many."""
+    programs = ground.from_crates("tests/interop/dhat_rs").parent
+    wanted, said = ground.run(programs / "with-dhat", "ad-hoc", ground.scratch / "dhat.json")
+    expect(wanted.splitlines()[-1] == "end [1802, 520507, 0, 0, 0, 0]", wanted)
+    expect("Total:     520,507 units in 1,802 events" in said, said)
+    found, said = ground.recorded(programs / "with-tidemark", "ad-hoc", "own.tide")
+    expect(found == wanted, f"{found}is not\n{wanted}")
+    expect("tidemark: total 520507 units in 1802 events\ntidemark: saved own.tide; next: tidemark "
+           "report --events own.tide\n" in said, said)
+    ground.run(ground.tidemark, "export", "--events", "--to", "dhat", "-o", "own.json", "own.tide")
+    points = [sorted((point["tb"], point["tbk"]) for point in
+                     json.loads((ground.scratch / name).read_text())["pps"])
+              for name in ("dhat.json", "own.json")]
+    expect(points[0] == points[1] and len(points[0]) == 5, f"{points}")
+
+
 def crate_has_the_numbers_of_stats_alloc(ground):
     has_the_numbers_of(ground, "with-stats-alloc", "stats", "stats-thread")
 
@@ -364,6 +381,7 @@ def pytest_plugin(ground):
 
 
 CASES = (crate_under_each_recorder, crate_documents_what_works, crate_has_the_numbers_of_dhat,
+         crate_has_the_events_of_dhat,
          crate_has_the_numbers_of_stats_alloc, crate_carries_the_recorder,
          crate_says_what_it_cannot_link, crate_asserts, crate_writes_profiles,
          cargo_tidemark, axum_example, pytest_plugin)

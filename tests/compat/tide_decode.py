@@ -21,7 +21,7 @@ PART_HEADER = struct.Struct("<4sHHIIQQII")
 MASK64 = (1 << 64) - 1
 FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, MARKS = range(1, 10)
 SYMBOLS, LATE_FREES, ROLL, RESIDENT, COST, ALLOCATORS = 10, 11, 12, 13, 14, 15
-RESIDENCE, END = 16, 255
+RESIDENCE, EVENTS, END = 16, 17, 255
 STORED, BEHIND, BY_STACK, GOES_ON = 1, 2, 4, 8
 N_REASONS = 22
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
@@ -217,6 +217,7 @@ def decode_image(p, own_index):
     for table in "modules", "threads", "frames", "sites", "ticks", "marks", "snapshots", "names":
         image[table] = []
     image["late_frees"] = []
+    image["events"] = []
     image["has_temp_bytes"] = image["has_counts"] = image["has_late_frees"] = False
     image["has_resized_bytes"] = image["has_tick_resizes"] = image["has_touches"] = False
     image["resident"] = None
@@ -492,6 +493,24 @@ def decode_late_frees(p, image):
     image["has_late_frees"] = len(rows) == total
 
 
+def decode_events(p, image):
+    n = p.table(len(image["events"]))
+    stack = p.rises(n)
+    thread = p.column(n, lambda: p.varint(32))
+    counts = p.column(n, p.varint)
+    weights = p.column(n, p.varint)
+    first = p.column(n, p.varint)
+    last = p.column(n, p.varint)
+    if any(k > len(image["frames"]) for k in stack):
+        raise Stop("an event has no stack")
+    if any(k > len(image["threads"]) for k in thread):
+        raise Stop("an event has no thread")
+    rows = image["events"] + list(map(list, zip(stack, thread, counts, weights, first, last)))
+    if any(a[:2] >= b[:2] for a, b in zip(rows, rows[1:])):
+        raise Stop("events out of order")
+    image["events"] = rows
+
+
 def decode_symbols(p, image):
     n = p.table(len(image["names"]))
     if n == 0:
@@ -647,6 +666,7 @@ TABLES = {
     RESIDENT: decode_resident,
     ALLOCATORS: decode_allocators,
     RESIDENCE: decode_residence,
+    EVENTS: decode_events,
 }
 
 

@@ -4,6 +4,7 @@
 #include "tide_gen.h"
 
 #include "base/alloc.h"
+#include "model/events.h"
 #include "model/image_sums.h"
 #include "model/stored_names.h"
 
@@ -517,6 +518,24 @@ static void gen_roll(struct gen *g, struct tide_roll *roll)
     };
 }
 
+static void gen_events(struct gen *g, struct tide_image *image)
+{
+  struct tide_event_row *rows = NULL;
+  size_t n = below(g, 3) ? any_count(g, 40) : 0, cap = 0;
+  uint32_t n_frames = image->n_frames ? (uint32_t)image->n_frames : 1;
+  uint32_t n_threads = image->n_threads_known ? (uint32_t)image->n_threads_known : 1;
+  for (size_t i = 0; i < n; i++) {
+    TIDE_GROW(rows, i, cap);
+    rows[i] = (struct tide_event_row){.stack = below(g, n_frames),
+                                      .thread = below(g, n_threads),
+                                      .n = any(g),
+                                      .weight = any(g),
+                                      .first_ns = any(g),
+                                      .last_ns = any(g)};
+  }
+  tide_image_set_events(image, rows, n);
+}
+
 struct tide_capture *tide_gen_capture(uint64_t seed, size_t scale)
 {
   struct gen g = {seed * 0x2545f4914f6cdd1dull + 1, scale};
@@ -538,6 +557,8 @@ struct tide_capture *tide_gen_capture(uint64_t seed, size_t scale)
     gen_allocators(&g, &capture->images[i]);
   for (size_t i = 0; i < capture->n_images; i++)
     gen_residences(&g, &capture->images[i]);
+  for (size_t i = 0; i < capture->n_images; i++)
+    gen_events(&g, &capture->images[i]);
   return capture;
 }
 

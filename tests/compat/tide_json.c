@@ -412,6 +412,18 @@ static void put_late_frees(struct tide_buf *out, const struct tide_image *image)
   tide_buf_text(out, "]");
 }
 
+static void put_events(struct tide_buf *out, const struct tide_image *image)
+{
+  tide_buf_text(out, ", \"events\": [");
+  for (size_t i = 0; i < image->n_events; i++) {
+    const struct tide_event_row *row = &image->events[i];
+    tide_buf_printf(out, "%s[%u, %u, %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
+                    i ? ", " : "", row->stack, row->thread, row->n, row->weight, row->first_ns,
+                    row->last_ns);
+  }
+  tide_buf_text(out, "]");
+}
+
 static void put_site_at(struct tide_buf *out, const struct tide_image *image, size_t idx)
 {
   const struct tide_site site = tide_image_site(image, idx);
@@ -438,6 +450,7 @@ static void put_image(struct tide_buf *out, const struct tide_image *image, bool
   TABLE("names", PUT_NAME, 0, image->names.n_places, &image->names.places[i]);
 #undef PUT_NAME
   put_late_frees(out, image);
+  put_events(out, image);
   put_resident(out, image);
   put_allocators(out, image);
   tide_buf_text(out, ", \"residences\": [");

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a hostile supervisor's stores are recorded for: threads that allocate, free, resize and hand
-// on blocks at thousands of stacks, threads that come and go, fork children that do the same. Every
-// block's content is checked when it goes. Says "survived" if all was well.
+// on blocks, and count events, at thousands of stacks, threads that come and go, fork children that
+// do the same. Every block's content is checked when it goes. Says "survived" if all was well.
 //
 //   hostile_target MILLISECONDS [CHILDREN]
 //
 // CHILDREN: so many fork children and no other work, which all must end well.
+#include <tidemark/tidemark.h>
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -67,6 +69,7 @@ __attribute__((noinline)) static struct block *right(unsigned path, int depth, s
   struct block *b = depth ? left(path >> 1, depth - 1, old) : NULL;
   if (depth)
     return b;
+  tidemark_event(path);
   size_t n = path % 97 ? path % 900 : 200000;
   if (old) {
     check(old);
@@ -150,6 +153,8 @@ static void map_and_load(void)
   void *library = dlopen("libutil.so.1", RTLD_NOW);
   if (library)
     dlclose(library);
+  struct tidemark_event_stats stats; // whatever it says
+  tidemark_event_stats_read(&stats);
 }
 
 int main(int argc, char **argv)

@@ -13,7 +13,7 @@ pub use alloc::Alloc;
 pub use profiler::holds;
 pub use profiler::{Profiler, ProfilerBuilder};
 pub use recorder::is_recorded;
-pub use stats::{HeapStats, Region, Stats};
+pub use stats::{AdHocStats, HeapStats, Region, Stats};
 
 use std::ffi::CString;
 use std::fs::File;
@@ -26,6 +26,23 @@ use std::os::fd::{AsRawFd, FromRawFd};
 pub fn mark(name: &str) {
     if let (true, Ok(name)) = (recorder::is_there(), CString::new(name)) {
         let _ = recorder::mark(&name);
+    }
+}
+
+/// Counts an event, with a weight, at the caller's stack. `tidemark report --events` shows all, and
+/// [`AdHocStats`] has those of an ad hoc [`Profiler`] that runs; they are recorded without, too.
+///
+/// ```
+/// let _profiler = tidemark::Profiler::builder().testing().ad_hoc().build();
+/// for rows in [10, 20, 30] {
+///     tidemark::ad_hoc_event(rows);
+/// }
+/// let stats = tidemark::AdHocStats::get();
+/// tidemark::assert_eq!((stats.total_events, stats.total_units), (3, 60));
+/// ```
+pub fn ad_hoc_event(weight: usize) {
+    if recorder::is_there() && recorder::event(weight as u64).is_ok() {
+        profiler::count_event(weight as u64);
     }
 }
 

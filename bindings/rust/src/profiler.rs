@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 use crate::recorder::{self, Open, Whose};
-use crate::stats::{begin, known, HeapStats};
+use crate::stats::{begin, known, AdHocStats, HeapStats};
 use std::cell::Cell;
 use std::ffi::CString;
 use std::fs::File;
@@ -16,6 +16,8 @@ use std::sync::{Mutex, MutexGuard};
 #[derive(Debug)]
 struct Running {
     open: Option<Open>,
+    /// Of an ad hoc one, which has no region.
+    events: Option<AdHocStats>,
     is_testing: bool,
     has_asserted: bool,
     file: PathBuf,
@@ -44,7 +46,22 @@ fn with_running<T>(function: impl FnOnce(Option<&mut Running>) -> T) -> T {
     }
 }
 
-/// Counts the heap from when it is built until it is dropped.
+/// One more event for the ad hoc profiler that counts for this thread, if there is one.
+pub(crate) fn count_event(weight: u64) {
+    let mut add = |running: &mut Running| {
+        let events = running.events.as_mut()?;
+        events.total_events += 1;
+        events.total_units = events.total_units.wrapping_add(weight);
+        Some(())
+    };
+    // SAFETY: as in with_running().
+    let own = unsafe { OF_THREAD.with(Cell::get).as_mut() }.and_then(&mut add);
+    if own.is_none() {
+        of_process().as_mut().and_then(add);
+    }
+}
+
+/// Counts the heap from when it is built until it is dropped, or ad hoc events.
 ///
 /// A profile is written when it is dropped, and a summary to standard error: a capture of Tidemark
 /// (`tidemark-heap.tide`), or pprof's format if the file's name ends with `.pb`. In tests
@@ -73,9 +90,18 @@ impl Profiler {
         Self::builder().build()
     }
 
+    /// Of ad hoc events, of all threads: see [`ad_hoc_event`](crate::ad_hoc_event).
+    ///
+    /// # Panics
+    ///
+    /// If one is running already.
+    pub fn new_ad_hoc() -> Self {
+        Self::builder().ad_hoc().build()
+    }
+
     /// For what differs from the usual.
     pub fn builder() -> ProfilerBuilder {
-        ProfilerBuilder { whose: Whose::Process, is_testing: false, file: None }
+        ProfilerBuilder { whose: Whose::Process, is_ad_hoc: false, is_testing: false, file: None }
     }
 }
 
@@ -84,6 +110,7 @@ impl Profiler {
 #[must_use = "a profiler runs once it is built"]
 pub struct ProfilerBuilder {
     whose: Whose,
+    is_ad_hoc: bool,
     is_testing: bool,
     file: Option<PathBuf>,
 }
@@ -93,6 +120,13 @@ impl ProfilerBuilder {
     /// unless one fails.
     pub fn testing(mut self) -> Self {
         self.is_testing = true;
+        self
+    }
+
+    /// Counts [`ad_hoc_event`](crate::ad_hoc_event)s instead of the heap: [`AdHocStats`]. What is
+    /// written is a capture, `tidemark-ad-hoc.tide`, for `tidemark report --events`.
+    pub fn ad_hoc(mut self) -> Self {
+        self.is_ad_hoc = true;
         self
     }
 
@@ -122,11 +156,13 @@ impl ProfilerBuilder {
     ///
     /// If one is running already: in the process, or with [`thread`](Self::thread) in this thread.
     pub fn build(self) -> Profiler {
+        let file = if self.is_ad_hoc { "tidemark-ad-hoc.tide" } else { "tidemark-heap.tide" };
         let running = Running {
             open: None,
+            events: self.is_ad_hoc.then(AdHocStats::default),
             is_testing: self.is_testing,
             has_asserted: false,
-            file: self.file.unwrap_or_else(|| "tidemark-heap.tide".into()),
+            file: self.file.unwrap_or_else(|| file.into()),
         };
         let begun = match self.whose {
             Whose::Process => begin_of_process(running),
@@ -178,6 +214,11 @@ impl Drop for Profiler {
         if running.is_testing || !recorder::is_recorded() {
             return;
         }
+        if let Some(n) = running.events {
+            eprintln!("tidemark: total {} units in {} events", n.total_units, n.total_events);
+            running.write();
+            return;
+        }
         let Some(Ok(numbers)) = running.open.as_ref().map(Open::read) else {
             eprintln!("tidemark: the heap's numbers cannot be told");
             return;
@@ -194,17 +235,33 @@ impl Drop for Profiler {
 
 impl Running {
     fn begin(&mut self, whose: Whose) -> Result<(), String> {
-        self.open = begin(whose)?;
+        if self.events.is_none() {
+            self.open = begin(whose)?;
+        } else {
+            recorder::is_there();
+        }
         Ok(())
     }
 
     /// Says where, or why not.
     fn write(&self) {
-        match write_profile(&self.file) {
-            Ok(file) => eprintln!("tidemark: saved {0}; next: tidemark report {0}", file.display()),
+        let (written, option) = match self.events {
+            Some(_) => (write_capture(&self.file), " --events"),
+            None => (write_profile(&self.file), ""),
+        };
+        match written {
+            Ok(file) => {
+                eprintln!("tidemark: saved {0}; next: tidemark report{option} {0}", file.display());
+            }
             Err(error) => eprintln!("tidemark: {} was not written: {error}", self.file.display()),
         }
     }
+}
+
+/// A capture, which alone has events. Where the recorder cannot write one, its store has them.
+fn write_capture(path: &Path) -> io::Result<PathBuf> {
+    recorder::dump(&CString::new(path.as_os_str().as_bytes())?)?;
+    Ok(path.to_owned())
 }
 
 /// A capture, or a profile of pprof; that, too, where the recorder cannot write a capture. Gives
@@ -212,9 +269,9 @@ impl Running {
 fn write_profile(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     if path.extension().map_or(true, |extension| extension != "pb") {
-        match recorder::dump(&CString::new(path.as_os_str().as_bytes())?) {
+        match write_capture(&path) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => path.set_extension("pb"),
-            done => return done.map(|()| path),
+            done => return done,
         };
     }
     recorder::pprof_write(File::create(&path)?.as_raw_fd())?;
@@ -233,10 +290,28 @@ impl HeapStats {
         let answer = with_running(|running| match running {
             None => Err("when no profiler is running"),
             Some(running) if running.has_asserted => Err("after the profiler has asserted"),
+            Some(running) if running.events.is_some() => Err("while doing ad hoc profiling"),
             Some(running) => Ok(running.open.as_ref().map(Open::read)),
         });
         let numbers = answer.unwrap_or_else(|why| panic!("tidemark: getting heap stats {why}"));
         numbers.map(known).unwrap_or_default().into()
+    }
+}
+
+impl AdHocStats {
+    /// Since the ad hoc profiler began that runs: this thread's own if it has one, else the
+    /// process's. All 0 without a recorder.
+    ///
+    /// # Panics
+    ///
+    /// If none runs, or one of the heap; after an assertion of this crate has failed.
+    pub fn get() -> Self {
+        let answer = with_running(|running| match running {
+            None => Err("when no profiler is running"),
+            Some(running) if running.has_asserted => Err("after the profiler has asserted"),
+            Some(running) => running.events.ok_or("while doing heap profiling"),
+        });
+        answer.unwrap_or_else(|why| panic!("tidemark: getting ad hoc stats {why}"))
     }
 }
 

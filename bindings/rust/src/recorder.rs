@@ -75,6 +75,7 @@ exports! {
     pause: fn();
     resume: fn();
     dump: fn(*const c_char);
+    event: fn(u64);
 }
 
 fn exports() -> &'static Exports {
@@ -147,6 +148,10 @@ pub(crate) fn resume() -> io::Result<()> {
 
 pub(crate) fn dump(path: &CStr) -> io::Result<()> {
     ask!(dump, path.as_ptr())
+}
+
+pub(crate) fn event(weight: u64) -> io::Result<()> {
+    ask!(event, weight)
 }
 
 pub(crate) fn pprof_write(fd: c_int) -> io::Result<()> {

@@ -109,6 +109,16 @@ pub struct HeapStats {
     pub max_bytes: usize,
 }
 
+/// What an ad hoc [`Profiler`](crate::Profiler) counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct AdHocStats {
+    /// Calls of [`ad_hoc_event`](crate::ad_hoc_event).
+    pub total_events: u64,
+    /// Their weights.
+    pub total_units: u64,
+}
+
 impl From<Numbers> for HeapStats {
     fn from(n: Numbers) -> Self {
         let at_least_0 = |n: i64| usize::try_from(n).unwrap_or(0);

@@ -4,7 +4,7 @@
 //! numbers see nothing of each other.
 use std::hint::black_box;
 use std::panic;
-use tidemark::{HeapStats, Profiler, Region, Stats};
+use tidemark::{AdHocStats, HeapStats, Profiler, Region, Stats};
 
 /// What a test wants, or 0 without a recorder.
 fn wanted<T: Default>(value: T) -> T {
@@ -182,4 +182,22 @@ fn the_process_has_all_threads() {
     let change = Stats::get() - before; // others run meanwhile
     assert!(change.bytes_allocated >= wanted(1_000_000), "{change:?}");
     tidemark::mark!("{} threads", 1);
+}
+
+#[test]
+fn events_are_counted_by_the_ad_hoc_profiler_of_a_thread() {
+    let profiler = Profiler::builder().testing().thread().ad_hoc().build();
+    assert_eq!(AdHocStats::get(), AdHocStats::default());
+    for weight in [3, 4, 5] {
+        tidemark::ad_hoc_event(weight);
+    }
+    let elsewhere = std::thread::spawn(|| tidemark::ad_hoc_event(1000));
+    elsewhere.join().unwrap();
+    let stats = AdHocStats::get();
+    assert_eq!((stats.total_events, stats.total_units), wanted((3, 12)));
+    tidemark::assert_eq!(stats.total_units, 12);
+    assert!(panic::catch_unwind(HeapStats::get).is_err());
+    drop(profiler);
+    tidemark::ad_hoc_event(7); // nobody counts it
+    assert!(panic::catch_unwind(AdHocStats::get).is_err());
 }

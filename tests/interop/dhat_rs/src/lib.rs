@@ -99,3 +99,37 @@ pub fn work(mut now: impl FnMut(&'static str)) {
     drop(numbers);
     now("end");
 }
+
+/// Events of several places and threads; `now` as of `work`, after each piece.
+pub fn events(event: fn(usize), mut now: impl FnMut(&'static str)) {
+    now("begin");
+    one(event, 7);
+    now("one");
+    (0..1000).for_each(|i| one(event, i));
+    now("many");
+    let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(move || several(event))).collect();
+    for thread in threads {
+        black_box(thread.join().is_ok());
+    }
+    now("threads");
+    let unwound = std::panic::catch_unwind(|| {
+        one(event, 0);
+        std::panic::resume_unwind(Box::new(7u32));
+    });
+    black_box(unwound.is_err());
+    now("end");
+}
+
+#[inline(never)]
+fn one(event: fn(usize), weight: usize) {
+    event(weight);
+    black_box(weight);
+}
+
+#[inline(never)]
+fn several(event: fn(usize)) {
+    for weight in 0..100 {
+        event(weight);
+        one(event, 3);
+    }
+}

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//! `with-tidemark dhat|dhat-thread|stats|stats-thread`: as which of the others, of which threads.
-use dhat_shape::{work, Table};
-use tidemark::{HeapStats, Profiler, Region};
+//! `with-tidemark dhat|dhat-thread|stats|stats-thread|ad-hoc FILE`: as which of the others, of
+//! which threads.
+use dhat_shape::{events, work, Table};
+use tidemark::{AdHocStats, HeapStats, Profiler, Region};
 
 fn main() {
     let way = std::env::args().nth(1).unwrap_or_default();
     let mut table = Table::default();
+    if let Some(file) = std::env::args().nth(2) {
+        let profiler = Profiler::builder().ad_hoc().file_name(file).build();
+        events(tidemark::ad_hoc_event, |name| {
+            let s = AdHocStats::get();
+            table.add(name, [s.total_events.into(), s.total_units.into(), 0, 0, 0, 0]);
+        });
+        drop(profiler);
+        table.print();
+        return;
+    }
     let builder = Profiler::builder().testing();
     if way.starts_with("dhat") {
         let profiler = match way.as_str() {
