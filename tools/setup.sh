@@ -27,7 +27,7 @@ test="python3 binutils dwz jq zstd xz-utils procps strace clang libclang-rt-14-d
   rustc-web:rustc cargo-web:cargo perl git:git chromium:chromium
   sqlite3 redis-server redis-tools postgresql-15 postgresql-client-15 nginx-light:nginx zsh fish
   debuginfod libdebuginfod1 prometheus:prometheus tmux python3-pytest
-  cmake:cmake libgtest-dev"
+  cmake:cmake libgtest-dev firefox-esr:firefox-esr"
 lint="python3 binutils clang-format clang-tidy"
 bench="python3 valgrind libc6-dbg heaptrack gdb libgoogle-perftools4 libjemalloc2 perl sqlite3 jq
   git:git redis-server redis-tools llvm chromium:chromium"

@@ -24,8 +24,8 @@ from test_suites import LAST, OTHER_ARCH, OWN_BUILD, QUICK, SUITES, WITH_CRATES
 
 AT_A_TIME = 4
 TOOLS = ("clang", "llvm-symbolizer", "ld.lld", "dwz", "zstd", "valgrind", "nm", "rustc", "cargo",
-         "perl", "git", "node", "npm", "chromium", "sqlite3", "redis-server", "redis-benchmark",
-         "nginx", "bwrap", "strace", "jq", "debuginfod", "musl-gcc", "heaptrack",
+         "perl", "git", "node", "npm", "chromium", "firefox-esr", "sqlite3", "redis-server",
+         "redis-benchmark", "nginx", "bwrap", "strace", "jq", "debuginfod", "musl-gcc", "heaptrack",
          "ms_print", "massif-visualizer", "google-pprof", "jeprof", "go",
          "runuser", "scdoc", "zsh", "fish", f"qemu-{OTHER_ARCH}", f"{OTHER_ARCH}-linux-gnu-gcc")
 

@@ -17,7 +17,7 @@ async function gridNames(page) {
 }
 
 // Is anything drawn on a canvas?
-function isPainted(canvas) {
+export function isPainted(canvas) {
   const { width, height } = canvas;
   const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
   const seen = new Set();
