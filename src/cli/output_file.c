@@ -42,14 +42,23 @@ static int open_forced(const char *path, char **ret_scratch)
   return open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_TRUNC, 0666);
 }
 
+// What is said to standard error goes behind what is there, wherever that leads: opened by its name
+// a file would be emptied.
+static int open_output(const char *path, bool force, char **ret_scratch)
+{
+  if (!strcmp(path, "/dev/stderr"))
+    return fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+  return force ? open_forced(path, ret_scratch)
+               : open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_EXCL, 0666);
+}
+
 enum tide_err tide_output_open(const char *path, bool force, struct tide_output *ret_output,
                                struct tide_diag *diag)
 {
   struct tide_output output = {.path = path && strcmp(path, "-") != 0 ? path : NULL};
   FILE *stream = stdout;
   if (output.path) {
-    int fd = force ? open_forced(path, &output.scratch)
-                   : open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_EXCL, 0666);
+    int fd = open_output(path, force, &output.scratch);
     if (fd < 0 && errno == EEXIST)
       return tide_fail(diag, TIDE_ERR_EXISTS, "%s exists already; -f overwrites it", path);
     stream = fd < 0 ? NULL : fdopen(fd, "w");

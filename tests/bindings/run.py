@@ -261,6 +261,62 @@ fn loads() {
     expect("none of run, test, bench and nextest" in said, said)
 
 
+# cargo, for what cargo-tidemark tells nextest: lists tests through the runner, as terse as nextest
+# asks for them and as strictly as it reads them, then runs each as a process of its own.
+NEXTEST = r"""#!/usr/bin/env python3
+import json, os, re, subprocess, sys
+assert sys.argv[1] == "--config" and sys.argv[3:] == ["nextest", "run"], sys.argv
+runner = json.loads(re.fullmatch(r"target\.'cfg\(all\(\)\)'\.runner = (\[.*\])", sys.argv[2])[1])
+def ask(*words):
+    command = [*runner, os.environ["TEST_PROGRAM"], *words]
+    return subprocess.run(command, capture_output=True, text=True)
+listed = ask("--list", "--format", "terse")
+assert listed.returncode == 0, listed
+failed = 0
+for line in listed.stdout.splitlines():
+    assert line.endswith(": test"), f"line {line!r} did not end with the string ': test'"
+    name = line.removesuffix(": test")
+    done = ask("--exact", name, "--nocapture")
+    print("PASS" if done.returncode == 0 else "FAIL", name)
+    if done.returncode:
+        failed = 1
+        print(done.stderr)
+sys.exit(100 if failed else 0)
+"""
+
+
+def nextest_budgets(ground):
+    """Every test is a process under nextest, and so has the budget for itself. nextest itself is
+    no package of Debian's: what it does to a runner is played as its documentation has it."""
+    command = ground.built("--bins")["cargo-tidemark"]
+    theirs = ground.scratch / "tests.rs"
+    theirs.write_text("""
+#[test]
+fn frugal() { assert_eq!(vec![1u8; 1000].len(), 1000); }
+#[test]
+fn lavish() { assert_eq!(std::hint::black_box(vec![1u8; 300_000]).len(), 300_000); }
+#[test]
+fn wrong() { assert_eq!(1, 2); }
+""")
+    ground.run("rustc", "--test", "-g", theirs, "-o", "tests")
+    cargo = ground.scratch / "cargo"
+    cargo.write_text(NEXTEST)
+    cargo.chmod(0o755)
+    env = {"CARGO": str(cargo), "TIDEMARK": str(ground.tidemark),
+           "TEST_PROGRAM": str(ground.scratch / "tests")}
+    told = {}
+    for limit in (), ("--max-peak", "200KiB"), ("--max-peak", "64MiB", "--result", "/dev/null"):
+        printed, _ = ground.run(command, "tidemark", "-q", "-f", "-o", "n.tide", *limit, "nextest",
+                                "run", env=env, status=100)
+        told[limit] = printed
+        expect("PASS frugal" in printed and "FAIL wrong" in printed, printed)
+    verdict = told["--max-peak", "200KiB"]
+    expect("FAIL lavish" in verdict and "broken   peak" in verdict, verdict)
+    expect(re.search(r"tests::lavish, \S*tests\.rs:5", verdict), verdict)
+    expect(all("PASS lavish" in told[limit] for limit in told if limit[1:2] != ("200KiB",)),
+           f"{told}")
+
+
 def get(address, path):
     """Status and body."""
     try:
@@ -384,7 +440,7 @@ CASES = (crate_under_each_recorder, crate_documents_what_works, crate_has_the_nu
          crate_has_the_events_of_dhat,
          crate_has_the_numbers_of_stats_alloc, crate_carries_the_recorder,
          crate_says_what_it_cannot_link, crate_asserts, crate_writes_profiles,
-         cargo_tidemark, axum_example, pytest_plugin)
+         cargo_tidemark, nextest_budgets, axum_example, pytest_plugin)
 
 
 def main():

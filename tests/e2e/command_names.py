@@ -378,6 +378,46 @@ for (let round = 0; round < 20; round++) fillMany(100);
     expect("fillMany" not in functions(ground.report(stores[0])), "names from nowhere")
 
 
+def newer_python():
+    """One that writes a map for perf (3.12 and later), by a path that starts it without a shim."""
+    ask = "import sys; print(sys.executable if sys.version_info >= (3, 12) else '')"
+    built = sorted(pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3"))
+    for name in ["python3", *(f"python3.{n}" for n in range(12, 20)), *built]:
+        if shutil.which(name):
+            told = subprocess.run([name, "-c", ask], capture_output=True, text=True)
+            if told.stdout.strip():
+                return told.stdout.strip()
+    return None
+
+
+@test
+def names_of_python_functions(ground):
+    """Who called the interpreter's C: by the map that CPython writes where it is told to. Debian 12
+    has none that does, so CI goes without where none was installed by hand."""
+    python = newer_python()
+    if not python:
+        raise record.Excused("no Python from 3.12 on here, and none in Debian 12")
+    script = ground.scratch / "script.py"
+    script.write_text("""
+kept = []
+class Store:
+    def fill(self, n):
+        kept.append(bytearray(n))
+for _ in range(200):
+    Store().fill(50_000)
+""")
+    done = ground.record("-q", "-o", "x.tide", "--", python, script,
+                         env=dict(ground.env, PYTHONPERFSUPPORT="1"))
+    expect(done.status == 0, f"{done.status}: {done.stderr}")
+    pathlib.Path(f"/tmp/perf-{ground.report('x.tide')['image']['pid']}.map").unlink()
+    sites = [site for site in ground.report("x.tide")["sites"] if site["bytes"] >= 10_000_000]
+    expect(len(sites) == 1, f"{sites}")
+    frames = [(frame["function"], frame["file"]) for frame in sites[0]["frames"]]
+    expect(("Store.fill", str(script)) in frames, f"{frames}")
+    printed = ground.run(ground.tidemark, "report", "x.tide").stdout
+    expect(re.search(r"9\.5 MiB .* Store\.fill ", printed), printed)
+
+
 @test
 def names_in_parts_from_a_server(ground):
     """Debug info that dwz split between programs: the server has both parts."""

@@ -47,11 +47,16 @@ fn quoted(word: &str) -> String {
     text
 }
 
-/// What cargo is told to put before every program.
-fn runner(tidemark: &str, options: &[String]) -> String {
-    let command = if options.iter().any(|word| is_budget(word)) { "check" } else { "run" };
-    let words: Vec<String> = [tidemark, command]
+/// What cargo is told to put before every program. nextest has test programs list their tests, too,
+/// through the runner, and reads what they print: verdicts go to standard error there.
+fn runner(tidemark: &str, options: &[String], is_nextest: bool) -> String {
+    let has_budget = options.iter().any(|word| is_budget(word));
+    let has_result = options.iter().any(|word| word.starts_with("--result"));
+    let aside: &[&str] =
+        if has_budget && is_nextest && !has_result { &["--result=/dev/stderr"] } else { &[] };
+    let words: Vec<String> = [tidemark, if has_budget { "check" } else { "run" }]
         .into_iter()
+        .chain(aside.iter().copied())
         .chain(options.iter().map(String::as_str))
         .chain(["--"])
         .map(quoted)
@@ -81,7 +86,7 @@ fn main() {
     let (options, arguments) = words.split_at(at);
     let tidemark = env::var("TIDEMARK").unwrap_or_else(|_| "tidemark".into());
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let error =
-        Command::new(&cargo).arg("--config").arg(runner(&tidemark, options)).args(arguments).exec();
+    let config = runner(&tidemark, options, arguments[0] == "nextest");
+    let error = Command::new(&cargo).arg("--config").arg(config).args(arguments).exec();
     fail(&format!("{} cannot be run: {error}", cargo.to_string_lossy()))
 }
