@@ -529,11 +529,15 @@ static void what_no_table_saw_is_judged_by_ticks(void **state)
     uint64_t rss_mib;            // at the end; 95 at the peak
     bool fires;
     int unseen_from, unseen_to; // percent of the run without a look
-  } cases[] = {{80, 10, 95, true, 0, 0},   {80, 78, 95, false, 0, 0},  {10, 10, 150, true, 0, 0},
-               {80, 10, 16, false, 0, 0},  {80, 30, 51, true, 0, 0},     // by the table 2 MiB are
-                                                                         // beside the heap, not 15
-               {80, 10, 95, true, 40, 90}, {80, 10, 95, false, 20, 90}}; // for how long it was so
-                                                                         // nobody knows
+  } cases[] = {{80, 10, 95, true, 0, 0},
+               {80, 78, 95, false, 0, 0},
+               {10, 10, 150, true, 0, 0},
+               {80, 10, 16, false, 0, 0},
+               {80, 30, 51, true, 0, 0}, // by the table 2 MiB are
+                                         // beside the heap, not 15
+               {80, 10, 95, true, 40, 90},
+               {80, 10, 95, false, 20, 90}}; // for how long it was so
+                                             // nobody knows
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct tide_capture *capture = leaking(10);
     struct tide_image *image = capture->images;
