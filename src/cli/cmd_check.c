@@ -6,11 +6,9 @@
 #include "base/alloc.h"
 #include "check/judge.h"
 #include "cli/commands.h"
-#include "cli/first_screen.h"
-#include "cli/library.h"
 #include "cli/opening.h"
 #include "cli/output_file.h"
-#include "cli/sampling.h"
+#include "cli/recording.h"
 #include "cli/terminal.h"
 #include "report/check.h"
 #include "supervise/run.h"
@@ -143,10 +141,7 @@ static enum tide_err check_arguments(const struct tide_arguments *arguments, str
                      "recording is for a command: tidemark check ... -- COMMAND [ARGUMENT...]");
   if (arguments->json && arguments->check_format > 0 && arguments->check_format != TIDE_CHECK_JSON)
     return tide_fail(diag, TIDE_ERR_USAGE, "--json is --format json: give one");
-  if (arguments->wait && arguments->no_follow)
-    return tide_fail(diag, TIDE_ERR_USAGE,
-                     "--wait is for the processes that --no-follow leaves out");
-  return TIDE_ERR_OK;
+  return tide_recording_check(arguments, diag);
 }
 
 // ---- captures ----
@@ -188,31 +183,13 @@ static void say_to_user(void *context, const char *sentence)
 // As `run` does it; what it says of the capture is the verdict.
 static enum tide_err run_command(struct checking *c, struct tide_diag *diag)
 {
-  const struct tide_arguments *arguments = c->arguments;
-  TIDE_CLEANUP_FREE char *library = NULL;
-  TIDE_CLEANUP_FREE char *agent = NULL;
-  enum tide_err err = tide_library_find(TIDE_LIBRARY_RECORDER, &library, diag);
-  if (!err && tide_library_find(TIDE_LIBRARY_AGENT, &agent, diag) &&
-      arguments->how == TIDE_HOW_AGENT)
-    err = TIDE_ERR_NOT_FOUND;
-  const struct tide_run_options options = {
-      .argv = arguments->rest,
-      .output = arguments->output,
-      .library = library,
-      .agent = agent,
-      .debug_dirs = arguments->debug_dirs,
-      .how = (enum tide_how)arguments->how,
-      .force = arguments->force,
-      .redact_args = arguments->redact_args,
-      .no_follow = arguments->no_follow,
-      .wait = arguments->wait,
-      .depth = (uint32_t)arguments->depth,
-      .sample_bits = tide_sampling_bits(arguments->sample),
-      .say = say_to_user,
-      .complete = tide_first_screen_complete,
-  };
+  struct tide_recording recording = {0};
+  enum tide_err err = tide_recording_init(c->arguments, &recording, diag);
+  struct tide_run_options options = tide_recording_options(c->arguments, &recording);
+  options.say = say_to_user;
   if (!err)
     err = tide_run(&options, &c->result, diag);
+  tide_recording_done(&recording);
   c->has_run = !err;
   return err;
 }

@@ -10,11 +10,10 @@
 #include "cli/commands.h"
 #include "cli/dumping.h"
 #include "cli/first_screen.h"
-#include "cli/library.h"
 #include "cli/live_top.h"
 #include "cli/opening.h"
 #include "cli/pushing.h"
-#include "cli/sampling.h"
+#include "cli/recording.h"
 #include "cli/showing.h"
 #include "cli/terminal.h"
 #include "words/completeness_text.h"
@@ -91,12 +90,11 @@ static enum tide_err check_run_arguments(const struct tide_arguments *arguments,
 {
   if (arguments->n_rest == 0)
     return tide_fail(diag, TIDE_ERR_USAGE, "run what? tidemark run COMMAND [ARGUMENT...]");
-  if (arguments->wait && arguments->no_follow)
-    return tide_fail(diag, TIDE_ERR_USAGE,
-                     "--wait is for the processes that --no-follow leaves out");
   if (arguments->no_open && !arguments->view)
     return tide_fail(diag, TIDE_ERR_USAGE, "--no-open goes with --view");
-  enum tide_err err = tide_live_page_check(arguments, diag);
+  enum tide_err err = tide_recording_check(arguments, diag);
+  if (!err)
+    err = tide_live_page_check(arguments, diag);
   return err ? err : tide_pushing_check(arguments, diag);
 }
 
@@ -152,8 +150,7 @@ int tide_cmd_run(const struct tide_arguments *arguments)
 {
   struct tide_diag diag = {0};
   struct beside beside = {0};
-  TIDE_CLEANUP_FREE char *library = NULL;
-  TIDE_CLEANUP_FREE char *agent = NULL;
+  struct tide_recording recording = {0};
   TIDE_CLEANUP_FREE char *said = NULL;
   struct tide_rules *rules = NULL;
   struct tide_dump_options dumps;
@@ -161,54 +158,37 @@ int tide_cmd_run(const struct tide_arguments *arguments)
   if (!err)
     err = tide_dumping_asked(arguments, &dumps, &diag);
   if (!err)
-    err = tide_library_find(TIDE_LIBRARY_RECORDER, &library, &diag);
-  // Where it is missing, the rest is recorded without, unless it is asked for.
-  if (!err && tide_library_find(TIDE_LIBRARY_AGENT, &agent, &diag) &&
-      arguments->how == TIDE_HOW_AGENT)
-    err = TIDE_ERR_NOT_FOUND;
+    err = tide_recording_init(arguments, &recording, &diag);
   if (!err)
     err = tide_rules_open(arguments, &rules, &diag);
   if (!err)
     err = open_beside(arguments, rules, &beside, &diag);
   if (err) {
+    tide_recording_done(&recording);
     tide_rules_free(rules);
     tide_cmd_failed(err, &diag);
     return OWN_FAILURE;
   }
-  struct tide_run_options options = {
-      .argv = arguments->rest,
-      .output = arguments->output,
-      .library = library,
-      .agent = agent,
-      .debug_dirs = arguments->debug_dirs,
-      .how = (enum tide_how)arguments->how,
-      .force = arguments->force,
-      .redact_args = arguments->redact_args,
-      .starts_paused = arguments->start_paused,
-      .no_follow = arguments->no_follow,
-      .wait = arguments->wait,
-      .depth = (uint32_t)arguments->depth,
-      .sample_bits = tide_sampling_bits(arguments->sample),
-      .say = say_to_user,
-      .say_context = &said,
-      .waiting = arguments->quiet ? NULL : say_waiting,
-      .complete = tide_first_screen_complete,
-      .control = beside.page      ? tide_live_page_control(beside.page)
-                 : beside.pushing ? tide_pushing_control(beside.pushing)
-                 : beside.top     ? tide_live_top_control(beside.top)
-                                  : NULL,
-      .dumps = dumps.n_rules ? &dumps : NULL,
-      .companion = &beside,
-      .started = start_beside,
-      .spent_ns = spent_beside_ns,
-      .stdio = beside.top ? tide_live_top_stdio(beside.top) : NULL,
-  };
+  struct tide_run_options options = tide_recording_options(arguments, &recording);
+  options.say = say_to_user;
+  options.say_context = &said;
+  options.waiting = arguments->quiet ? NULL : say_waiting;
+  options.control = beside.page      ? tide_live_page_control(beside.page)
+                    : beside.pushing ? tide_pushing_control(beside.pushing)
+                    : beside.top     ? tide_live_top_control(beside.top)
+                                     : NULL;
+  options.dumps = dumps.n_rules ? &dumps : NULL;
+  options.companion = &beside;
+  options.started = start_beside;
+  options.spent_ns = spent_beside_ns;
+  options.stdio = beside.top ? tide_live_top_stdio(beside.top) : NULL;
   // The thread that keeps the images would get a heap of its own, which grows by a system call for
   // each page. With a page there is another thread that allocates much, so each has its own.
   if (!beside.page && !beside.pushing && !beside.top)
     mallopt(M_ARENA_MAX, 1);
   struct tide_run_result result = {0};
   err = tide_run(&options, &result, &diag);
+  tide_recording_done(&recording);
   if (err) {
     tide_pushing_free(beside.pushing);
     tide_live_page_free(beside.page);
