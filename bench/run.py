@@ -37,6 +37,7 @@ import said
 import sampling
 import stacks
 import stages
+import suites
 import symbols
 import table
 import threads
@@ -365,10 +366,14 @@ def large_processes(bench):
     return looks.looks(bench, BUILD, say)
 
 
+def rust_tests(bench):
+    return suites.suites(bench, ROOT, say)
+
+
 SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage,
             "devices": by_device, "said": overhead_said, "sampling": by_samples,
             "startup": startup, "finish": finish, "forks": processes, "memory": memory,
-            "looks": large_processes,
+            "looks": large_processes, "suites": rust_tests,
             "stacks": new_stacks, "threads": crowds, "attach": running_already, "naming": naming,
             "imports": foreign, "exports": writing, "page": browser}
 

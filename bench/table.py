@@ -252,6 +252,18 @@ def looks_lines(entry):
     return lines
 
 
+def suites_lines(entry):
+    lines = header([f"{entry['n_tests']:,} tests", "processor seconds", "times plain",
+                    "wall seconds"])
+    plain = entry["cpu_s"]["plain"]["median"]
+    for name, cpu in entry["cpu_s"].items():
+        wall = entry["wall_s"][name]
+        lines.append(row([name, f"{number(cpu['median'], 2)} ({spread(cpu, 2)})",
+                          number(cpu["median"] / plain, 2),
+                          f"{number(wall['median'], 2)} ({spread(wall, 2)})"]))
+    return lines
+
+
 def exports_lines(entry):
     lines = [f"{entry['n_stacks']:,} stacks of {entry['n_frames']:,} frames, names cached.", ""]
     lines += commands_lines(entry, "processor seconds", "cpu_s")
@@ -351,6 +363,10 @@ SECTIONS = [
      "time and peak memory of the look. Of a recording they are at most a fiftieth of a core and "
      "what a run has to begin with, a quarter of a second for programs that wait and a sixteenth "
      "for those that work.", looks_lines),
+    ("suites", "Rust tests under a profiler",
+     "A suite of tests in one program, 2,000 words put into an index by each, some 3,500 "
+     "allocations: each test under a `Profiler` of its own, with assertions about what it "
+     "allocated. The command's start and its capture are in tidemark's numbers.", suites_lines),
     ("threads", "Threads",
      "Each holds 64 blocks of 16 to 1,000 bytes and replaces a random one, a million times in all: "
      "nanoseconds of wall time per replacement, on all cores. How well the peak is known is the "

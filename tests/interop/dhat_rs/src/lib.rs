@@ -133,3 +133,13 @@ fn several(event: fn(usize)) {
         one(event, 3);
     }
 }
+
+/// One of many tests of a suite (bench/suites.py): an index of words, some 3,500 allocations.
+#[inline(never)]
+pub fn index_words(seed: usize) -> usize {
+    let mut index: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for i in 0..2000 {
+        index.entry(format!("word {}", i * seed % 500)).or_default().push(i);
+    }
+    index.values().map(Vec::len).sum()
+}
