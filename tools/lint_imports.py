@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the built recorder asks of its host: libc alone, and of it only the symbols in
 tools/recorder_imports.txt. Its core (rt, store, unwind, record), built without libc, asks for
-tide_host and for what compilers call by themselves, and has no thread-local storage. Looks at
-objects, not at the source, because the compiler and the linker add calls of their own.
+tide_host and for what compilers call by themselves, and has no thread-local storage. Its small
+variables fit a page: each further one would be copied in every fork child. Looks at objects, not at
+the source, because the compiler and the linker add calls of their own.
 
   tools/lint_imports.py [LIBRARY [CORE]]   (build/libtidemark.so build/tests/recorder/libtidecore.a)
 """
@@ -41,6 +42,24 @@ def core_findings(core):
         yield f"{core.name} has thread-local storage"
 
 
+PAGE_BYTES = 4096
+FIRST_RANGES_BYTES = 16 * 16  # as many as a small program has
+
+
+def page_findings(library):
+    """Of .bss: the small variables, then the table named ranges, whose first entries belong to
+    them (src/rt/base.h)."""
+    start = re.search(r"\.bss\s+NOBITS\s+([0-9a-f]+)", output("readelf", "-SW", library))
+    ranges = re.search(r"^([0-9a-f]+) b ranges\b", output("nm", library), re.MULTILINE)
+    if not start or not ranges:
+        yield f"{library.name}: its small variables cannot be told"
+        return
+    bytes_ = int(ranges[1], 16) + FIRST_RANGES_BYTES - int(start[1], 16)
+    if bytes_ > PAGE_BYTES:
+        yield (f"{library.name}: small variables take {bytes_ - PAGE_BYTES} bytes more than a page;"
+               " what is seldom written is TIDE_BULKY")
+
+
 def main():
     core = pathlib.Path(sys.argv[2] if len(sys.argv) > 2
                         else ROOT / "build/tests/recorder/libtidecore.a")
@@ -60,6 +79,7 @@ def main():
     if not imports:
         findings.append(f"{library.name} imports nothing: not the recorder")
     findings += core_findings(core)
+    findings += page_findings(library)
     for text in findings:
         print(text)
     return 1 if findings else 0

@@ -9,9 +9,10 @@
 #include "rt/sys.h"
 #include "store/store.h"
 
-static struct tide_region_table process_tally;
+static struct tide_region_table process_tally TIDE_BULKY;
 static struct tide_lock lock;  // for it
 static bool process_is_open;   // it has a region; written under the lock, before the pulse
+static bool process_was_open;  // ever: else a fork child need not look at the table
 static uint64_t image;         // one more in each fork child
 static uint64_t latest_serial; // of a thread; atomic
 
@@ -188,9 +189,11 @@ void tide_tally_note(struct tide_thread_tally *own, const struct tide_noted *not
 
 void tide_tally_after_fork(void)
 {
-  process_tally.n_open = 0;
-  process_tally.log = NULL; // wiped
-  process_is_open = false;
+  if (process_was_open) {
+    process_tally.n_open = 0;
+    process_tally.log = NULL; // wiped
+  }
+  process_is_open = process_was_open = false;
   lock.held = 0;
   image++;
 }
@@ -210,6 +213,7 @@ static void open_for_all(struct tide_region_start *ret)
   tide_lock_take(&lock);
   add_open(&process_tally, ret);
   bool is_first = !process_is_open;
+  process_was_open = true;
   tide_store_relaxed(&process_is_open, true);
   tide_lock_drop(&lock);
   if (is_first)

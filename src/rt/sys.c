@@ -30,11 +30,17 @@ enum { RESERVE_BYTES = 1 << 30, SMALL_RESERVE_BYTES = 96 << 20 };
 
 // The first of our private memory, in one mapping: it is all that most processes need, and their
 // fork children find it wiped and use it again, without a system call.
-// At its end is what must not be where something was in the parent: threads, and room for the first
-// chunk and segment of the live map. (A fork copies mapping by mapping, about 3 us for each.)
-static struct piece first, first_once;
-enum { FIRST_BYTES = 896 << 10, FIRST_ONCE_BYTES = (1 << 17) + (65 << 20), LINE_BYTES = 128 };
-enum { FEWEST_ONCE_BYTES = 1 << 17 }; // where the kernel refuses so much
+// Behind that is what must not be where something was in the parent: small, as threads are, and
+// then room for the first chunk and segment of the live map. (A fork copies mapping by mapping,
+// about 3 us for each. All but the segment has one page table, where the kernel aligns mappings.)
+static struct piece first, once_small, once_large;
+enum {
+  FIRST_BYTES = 896 << 10,
+  ONCE_SMALL_BYTES = 128 << 10,
+  ONCE_LARGE_BYTES = 65 << 20, // nothing, where the kernel refuses so much
+  LINE_BYTES = 128,
+  SMALL_BYTES = 4096,
+};
 // What every fork child that records writes of it. A page that is read first costs two faults, each
 // of them more than all of these in one call. Kernels before 5.14 do not know it: no harm.
 enum { FIRST_WRITTEN_BYTES = 3 << 12 };
@@ -107,23 +113,24 @@ static void *from_first(struct piece *piece, uint64_t bytes)
 
 static bool is_in_first(const void *p)
 {
-  return (uint64_t)p - (uint64_t)first.at < first.bytes + first_once.bytes;
+  return (uint64_t)p - (uint64_t)first.at < first.bytes + once_small.bytes + once_large.bytes;
 }
 
 void *tide_sys_map_first(size_t bytes, bool *ret_wipes)
 {
-  uint64_t once_bytes = FIRST_ONCE_BYTES;
-  char *p = tide_sys_map_kept(FIRST_BYTES + once_bytes);
+  uint64_t small_bytes = FIRST_BYTES + ONCE_SMALL_BYTES, large_bytes = ONCE_LARGE_BYTES;
+  char *p = tide_sys_map_kept(small_bytes + large_bytes);
   if (!p)
-    p = tide_sys_map_kept(FIRST_BYTES + (once_bytes = FEWEST_ONCE_BYTES));
+    p = tide_sys_map_kept(small_bytes + (large_bytes = 0));
   if (!p)
     return NULL;
-  uint64_t all_bytes = FIRST_BYTES + once_bytes;
+  uint64_t all_bytes = small_bytes + large_bytes;
   *ret_wipes = !tide_sys_failed(TIDE_SYS(SYS_madvise, p, all_bytes, MADV_WIPEONFORK));
   // Whoever needs large pages of it asks for them; the first few bytes are not worth one.
   TIDE_SYS(SYS_madvise, p, all_bytes, MADV_NOHUGEPAGE);
   first = (struct piece){p, FIRST_BYTES, 0};
-  first_once = (struct piece){p + FIRST_BYTES, once_bytes, 0};
+  once_small = (struct piece){p + FIRST_BYTES, ONCE_SMALL_BYTES, 0};
+  once_large = (struct piece){p + small_bytes, large_bytes, 0};
   return from_first(&first, bytes);
 }
 
@@ -132,9 +139,12 @@ void tide_sys_after_fork(bool wiped, size_t first_bytes)
 {
   tide_sys_in_flight = 0;
   first.used = wiped ? 0 : first.bytes;
-  first_once.used = wiped ? first_once.used : first_once.bytes;
-  if (wiped)
+  if (wiped) {
     from_first(&first, first_bytes);
+  } else {
+    once_small.used = once_small.bytes;
+    once_large.used = once_large.bytes;
+  }
 }
 
 void tide_sys_populate_first(void)
@@ -324,7 +334,7 @@ void *tide_sys_map_table(size_t bytes)
 
 void *tide_sys_map_once(size_t bytes)
 {
-  void *p = from_first(&first_once, bytes);
+  void *p = from_first(bytes <= SMALL_BYTES ? &once_small : &once_large, bytes);
   return p ? p : map_wiped(bytes);
 }
 

@@ -93,6 +93,7 @@ struct tide_station {
   // Whether packed would be smaller than hashed is not asked of so many regions to come: the more,
   // the more often the answer was the same.
   uint8_t n_unasked, n_same_answers;
+  uint8_t n_opened; // regions, up to two
   uint32_t held_up; // a rebuild has waited for it in vain
 };
 

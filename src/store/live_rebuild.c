@@ -376,10 +376,11 @@ static void look_back(struct tide_station *s)
 }
 
 // While a small part of what roomy tables may take is taken, a glance will do: what form a table
-// would have if it were not roomy does not matter yet.
+// would have if it were not roomy does not matter yet. A thread's first region says nothing: it was
+// entered wherever its heap, or that of a fork child's parent, happened to end.
 static void glance_back(struct tide_station *s)
 {
-  uint64_t table = s->opened ? tide_live_enter(s, s->opened) : 0;
+  uint64_t table = s->n_opened > 1 ? tide_live_enter(s, s->opened) : 0;
   if (tide_table_is_open(table)) {
     uint32_t lines = lines_for(tide_table_n_used(table, is_roomy(table) ? STRIDE : 1));
     s->lines =
@@ -411,6 +412,7 @@ bool tide_live_table_first(struct tide_station *s, uint64_t *region)
     tide_table_free(memory, lines); // another thread was first
   else
     s->opened = region;
+  s->n_opened += s->n_opened < 2;
   tide_store_relaxed(&tide_live_latest, region);
   return memory;
 }

@@ -322,6 +322,27 @@ static uint64_t table_at(int i)
   return *tide_live_region(places[i].addr);
 }
 
+// A thread begins at the end of a region, where a heap happened to end: its second region has a
+// direct table at once, which stays. What the second had use for is what the third one gets.
+static void entered_late(void)
+{
+  const uint64_t region_bytes = 1u << TIDE_LIVE_REGION_BITS;
+  struct tide_station *s = map_anew(TIDE_LIVE_DIRECT_BYTES, true, 64);
+  int n = (int)(region_bytes / 64), first = n - 1;
+  put(s, first, 1);
+  put(s, n, 2);
+  uint64_t table = table_at(n);
+  if (!tide_table_is_direct(table_at(first)) || !tide_table_is_direct(table))
+    bad("the second region's table", table, TIDE_TABLE_DIRECT_OPEN);
+  for (int i = n; i < n + 3; i++)
+    put(s, i, (uint64_t)i);
+  if (table_at(n) != table)
+    bad("a table replaced", table_at(n), table);
+  put(s, 2 * n, 3);
+  if (tide_table_is_direct(table_at(2 * n)))
+    bad("a direct table for a few", table_at(2 * n), 0);
+}
+
 static void keep(struct tide_station *s, int i, uint64_t random)
 {
   put(s, i, random);
@@ -614,6 +635,7 @@ int main(int argc, char **argv)
       spacing_is(spacings[i], threads, threads % 2 ? 200 : 12);
     }
   in_turn();
+  entered_late();
   fine();
   crowded();
   growing(true);
