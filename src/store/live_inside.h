@@ -58,8 +58,6 @@ uint64_t tide_table_opened(uint64_t table);
 uint32_t tide_table_n_slots(uint64_t table);
 uint32_t tide_table_n_lines(uint64_t table); // at most TIDE_TABLE_MAX_LINES, or it is nonsense
 
-// What lives in a slot of it; false: nothing.
-bool tide_table_entry(uint64_t table, uint32_t i, struct tide_entry *ret_entry);
 // What lives under a key; false: nothing.
 bool tide_table_find(uint64_t table, uint64_t key, struct tide_entry *ret_entry);
 // What lives in the first slot from *i on where something does; *i is behind it then. False:

@@ -190,14 +190,6 @@ static bool slot_entry(struct tide_live *slot, struct tide_entry *ret)
   return what;
 }
 
-bool tide_table_entry(uint64_t table, uint32_t i, struct tide_entry *ret_entry)
-{
-  if (!(table & TIDE_TABLE_PACKED))
-    return slot_entry(&TIDE_TABLE_ADDRESS(table)[i], ret_entry);
-  struct packed p = packed_of(table);
-  return packed_entry(&p, i, ret_entry);
-}
-
 bool tide_table_find(uint64_t table, uint64_t key, struct tide_entry *ret_entry)
 {
   if (!(table & TIDE_TABLE_PACKED)) {

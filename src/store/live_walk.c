@@ -38,13 +38,17 @@ static uint64_t size_of(const struct walking *w, const struct tide_block *block,
   return block->size;
 }
 
+// Most of what is read of the root and of a chunk.
+static bool is_all_zero(const uint64_t words[WORDS])
+{
+  return !words[0] && !memcmp(words, words + 1, (WORDS - 1) * sizeof *words);
+}
+
 // table: the copy, with the shape of what was copied.
 static void list_blocks(struct walking *w, uint64_t table, uint64_t start)
 {
   struct tide_entry e;
-  for (uint32_t i = 0; i < tide_table_n_slots(table); i++) {
-    if (!tide_table_entry(table, i, &e))
-      continue;
+  for (uint32_t i = 0; tide_table_next(table, &i, &e);) {
     struct tide_block block = tide_live_block(e.what, e.when);
     if (!block.cell)
       continue;
@@ -96,6 +100,8 @@ static bool walk_chunk(struct walking *w, uint64_t chunk, uint64_t start)
     for (uint64_t part = 0; part < n_parts; part++)
       if (!read_at(w, at + part * part_bytes, words[part], sizeof words[part]))
         memset(words[part], 0, sizeof words[part]);
+    if (is_all_zero(words[0]) && is_all_zero(words[1]))
+      continue;
     for (uint64_t k = i < first ? first - i : 0; k < WORDS; k++) {
       uint64_t region = start + ((i + k) << TIDE_LIVE_REGION_BITS);
       if (!words[0][k] && !words[1][k])
@@ -116,6 +122,8 @@ static bool walk_root(struct walking *w)
   for (uint64_t i = first / WORDS * WORDS; i < CHUNKS; i += WORDS) {
     if (!read_at(w, (uint64_t)w->map.root + i * sizeof *chunks, chunks, sizeof chunks))
       return false;
+    if (is_all_zero(chunks))
+      continue;
     for (uint64_t k = i < first ? first - i : 0; k < WORDS; k++)
       if (chunks[k] && !walk_chunk(w, chunks[k], (i + k) << TIDE_LIVE_CHUNK_BITS))
         return true;
