@@ -200,6 +200,37 @@ static void allocators_are_named(void **state)
 }
 
 // Wherever it stands in the file, and nothing that only looks like it.
+static int why_in_place(const char *const symbols[])
+{
+  struct image image = make(&(struct program){.loader = GLIBC, .symbols = symbols});
+  int fd = open("in-place", O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+  assert_int_equal(write(fd, image.bytes, image.n), (ssize_t)image.n);
+  close(fd);
+  struct tide_target target;
+  tide_target_check("./in-place", &target);
+  int why = why_of(&target);
+  tide_target_done(&target);
+  return why;
+}
+
+// The same file, as large as before, at about the same time. What has not changed is told again.
+static void what_is_remembered_of_a_file_is_not_out_of_date(void **state)
+{
+  (void)state;
+  static const char *const other[] = {"mi_mallox", NULL}, *const own[] = {"mi_malloc", NULL};
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(why_in_place(other), FINE);
+    assert_int_equal(why_in_place(own), TIDE_WHY_OWN_ALLOCATOR);
+  }
+  for (int i = 0; i < 3; i++) {
+    struct tide_target target;
+    tide_target_check("/bin/sh", &target);
+    assert_int_equal(why_of(&target), FINE);
+    tide_target_done(&target);
+    assert_int_equal(why_in_place(i % 2 ? other : own), i % 2 ? FINE : TIDE_WHY_OWN_ALLOCATOR);
+  }
+}
+
 static void messages_are_found_everywhere(void **state)
 {
   static const char *const messages[][2] = {
@@ -357,6 +388,7 @@ UNIT_TESTS(target_check_test)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(kinds_of_programs),
       cmocka_unit_test(allocators_are_named),
+      cmocka_unit_test(what_is_remembered_of_a_file_is_not_out_of_date),
       cmocka_unit_test(messages_are_found_everywhere),
       cmocka_unit_test(sanitizers_run_without_us),
       cmocka_unit_test(scripts_are_followed),
