@@ -52,6 +52,9 @@ __attribute__((weak)) void *tidemark_v1_around_resize(void *(*resize)(void *give
 __attribute__((weak)) void tidemark_v1_around_free(void (*release)(void *given), void *given,
                                                    void *block);
 
+__attribute__((weak)) int tidemark_v1_scope_begin(const char *name);
+__attribute__((weak)) int tidemark_v1_scope_end(void);
+
 __attribute__((weak)) int tidemark_v1_event(uint64_t weight);
 __attribute__((weak)) int tidemark_v1_event_stats(void *stats, size_t stats_bytes);
 
@@ -237,6 +240,35 @@ static inline int tidemark_event_stats_read(struct tidemark_event_stats *stats)
   if (tidemark_v1_event_stats)
     return tidemark_v1_event_stats(stats, sizeof *stats);
   memset(stats, 0, sizeof *stats);
+  errno = ENOSYS;
+  return -1;
+}
+
+// ---- scopes ----
+//
+// Spans of a thread's time that have a name: what it allocates meanwhile, and counts as events, has
+// that name outside of main in its stack. `tidemark report --group scope` has a row for each, and
+// trees and flame graphs begin with them. Scopes may be within one another, and are a thread's own:
+// a block belongs to the scope in which it was allocated, wherever it is freed.
+//
+// A thread without a scope pays nothing for them. Of up to 510 different ones, the same name within
+// another being another, each is told apart; more are "[more scopes]".
+
+// 1 to 55 bytes of UTF-8 without control characters (EINVAL). Each that was begun has to be ended;
+// what fails was not begun.
+static inline int tidemark_scope_begin(const char *name)
+{
+  if (tidemark_v1_scope_begin)
+    return tidemark_v1_scope_begin(name);
+  errno = ENOSYS;
+  return -1;
+}
+
+// The latest that was begun in this thread. EINVAL: there is none.
+static inline int tidemark_scope_end(void)
+{
+  if (tidemark_v1_scope_end)
+    return tidemark_v1_scope_end();
   errno = ENOSYS;
   return -1;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tidemark.h for C++: regions and pauses that end with their block, by an exception, too. C++11,
+// tidemark.h for C++: regions, scopes and pauses that end with their block, by an exception, too. C++11,
 // nothing to link; without a recorder everything here does nothing.
 //
 //   tidemark::region region;                          // of this thread; tidemark::process: of all
@@ -81,6 +81,29 @@ public:
 private:
   ::tidemark_region region_;
   int error_; // last: it is what beginning gives
+};
+
+// What this thread allocates from where it is declared to the end of its block is told apart, by
+// this name.
+class scope
+{
+public:
+  explicit scope(const char *name) noexcept
+  {
+    private_errno kept;
+    is_open_ = !::tidemark_scope_begin(name);
+  }
+  ~scope()
+  {
+    private_errno kept;
+    if (is_open_)
+      ::tidemark_scope_end();
+  }
+  scope(const scope &) = delete;
+  scope &operator=(const scope &) = delete;
+
+private:
+  bool is_open_;
 };
 
 // No new blocks are recorded from where it is declared to the end of its block: of all threads, and

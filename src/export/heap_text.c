@@ -88,7 +88,7 @@ static void place_modules(struct writer *w)
 static void push_addr(struct writer *w, uint64_t pc, uint16_t module, uint16_t flags)
 {
   uint64_t addr = pc + w->shift[module] + (flags & TIDE_FRAME_IS_EXACT ? 1 : 0);
-  if (flags & (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST))
+  if (flags & (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST | TIDE_FRAME_SCOPE))
     return;
   TIDE_GROW(w->addrs, w->n_addrs, w->cap_addrs);
   w->addrs[w->n_addrs++] = addr;

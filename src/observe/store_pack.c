@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define AHEAD 8u // rows that are fetched into the cache before they are read
-#define NO_FRAME (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST)
+#define NO_FRAME (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST | TIDE_FRAME_SCOPE)
 
 struct mixed { // a row of a stack whose ages are summed, see tide_reading_is_mixed()
   uint32_t stack, place;
@@ -199,6 +199,7 @@ static void pack_frames(struct packing *p)
     tide_store_view_node_rows(p->r.view, first, nodes, n);
     for (size_t i = 0; i < n; i++) {
       frames[i] = tide_reading_frame(&p->r, &nodes[i]);
+      tide_reading_scope(&p->r, &frames[i]);
       p->pack->has_nameless |= !frames[i].module && !(frames[i].flags & NO_FRAME);
     }
     tide_encode_frames(&p->raw, frames, first, n);

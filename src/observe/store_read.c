@@ -9,8 +9,10 @@
 #include "observe/store_read.h"
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "model/events.h"
 #include "model/image_sums.h"
+#include "model/stored_names.h"
 #include "observe/store_reading.h"
 #include "observe/switches.h"
 
@@ -20,6 +22,7 @@
 #include <unistd.h>
 
 #define MAX_PATH_BYTES 4096u
+#define MAX_SCOPE_BYTES 64u
 #define MAX_AGES_NS (1ull << 62) // of all blocks of a row; a sum beyond is not known
 #define MAX_MODULES 0x8000u      // ids are 15 bits in a frame
 #define BLOCK_NODES 1024u
@@ -86,6 +89,21 @@ struct tide_frame tide_reading_frame(const struct tide_reading *r, const struct 
   };
 }
 
+// A scope is told as a function of nobody's, by a stored name. Whoever asks comes but once for each
+// node.
+void tide_reading_scope(struct tide_reading *r, const struct tide_frame *frame)
+{
+  if (!(frame->flags & TIDE_FRAME_SCOPE))
+    return;
+  TIDE_CLEANUP_FREE char *name =
+      tide_store_view_text(r->view, TIDE_SCOPE_TEXT(frame->pc), MAX_SCOPE_BYTES);
+  TIDE_CLEANUP_FREE char *clean = tide_utf8_clean(name, true);
+  const struct tide_names_frame named = {.function = *clean ? clean : "[scope]"};
+  if (!r->names)
+    r->names = tide_names_builder_new();
+  tide_names_builder_add(r->names, 0, frame->pc, &named, 1);
+}
+
 static void read_frames(struct tide_reading *r)
 {
   struct tide_store_view *view = r->view;
@@ -98,6 +116,7 @@ static void read_frames(struct tide_reading *r)
       tide_store_view_node_rows(view, i - at, nodes,
                                 n - i + at < BLOCK_NODES ? n - i + at : BLOCK_NODES);
     out[i] = tide_reading_frame(r, &nodes[at]);
+    tide_reading_scope(r, &out[i]);
   }
   r->image->frames = out;
   r->image->n_frames = n;
@@ -635,6 +654,9 @@ void tide_reading_end(struct tide_reading *r)
   list_allocators(r);
   find_cost(r);
   tide_image_set_events(r->image, r->events, r->n_events);
+  if (r->names)
+    tide_names_builder_finish(r->names, r->image);
+  tide_names_builder_free(r->names);
   free(r->slot_events);
 }
 

@@ -23,7 +23,8 @@ struct tide_reading {
   struct tide_allocator families[TIDE_READING_FAMILIES]; // the same of each
   struct tide_event_row *events;                         // in the order of their cells
   size_t n_events, cap_events;
-  bool peak_is_now; // so every share is what is live; once that is found
+  struct tide_names_builder *names; // of scopes; NULL: there are none
+  bool peak_is_now;                 // so every share is what is live; once that is found
 };
 
 // Makes an image of everything but frames, sites and what follows from those.
@@ -69,4 +70,6 @@ static inline bool tide_reading_is_mixed(uint64_t n_foreign, uint64_t age_ticks)
 }
 uint64_t tide_reading_age_ns(const struct tide_reading *r, uint64_t age_ticks);
 
+// Keeps the name of a frame that is a scope.
+void tide_reading_scope(struct tide_reading *r, const struct tide_frame *frame);
 struct tide_frame tide_reading_frame(const struct tide_reading *r, const struct tide_node *node);

@@ -57,7 +57,8 @@ static uint32_t add_module(struct tide_page_names *names, uint32_t module)
 
 static uint16_t flags_of(const struct tide_named_frame *frame)
 {
-  uint32_t stored = frame->flags & TIDE_FRAME_STORED & ~TIDE_FRAME_IS_EXACT; // names are looked up
+  // Names are looked up, and a scope is a function by its name.
+  uint32_t stored = frame->flags & TIDE_FRAME_STORED & ~(TIDE_FRAME_IS_EXACT | TIDE_FRAME_SCOPE);
   return (uint16_t)(stored | (frame->inlined ? TIDE_FRAME_INLINED : 0));
 }
 

@@ -221,11 +221,20 @@ static void put_lost(struct writer *w)
   w->nodes[TIDE_NODE_ROOT_LOST].location = id;
 }
 
+// The next node outwards that is a frame: scopes are none.
+static uint32_t next_frame(uint32_t node)
+{
+  do
+    node = tide_now_outer(node);
+  while (node >= TIDE_NODE_FIRST && tide_node_at(node)->flags & TIDE_FRAME_SCOPE);
+  return node;
+}
+
 static void put_sample(struct writer *w, uint32_t stack)
 {
   const struct sums *sums = &w->nodes[stack];
   uint64_t n_ids = 0, n_values = 0;
-  for (uint32_t node = stack; node >= TIDE_NODE_FIRST; node = tide_now_outer(node)) {
+  for (uint32_t node = stack; node >= TIDE_NODE_FIRST; node = next_frame(node)) {
     if (!w->nodes[node].location)
       put_location(w, node);
     n_ids += varint_bytes(w->nodes[node].location);
@@ -240,7 +249,7 @@ static void put_sample(struct writer *w, uint32_t stack)
   put_length(w, S_LOCATIONS, n_ids);
   if (stack < TIDE_NODE_FIRST)
     put_varint(w, w->nodes[stack].location);
-  for (uint32_t node = stack; node >= TIDE_NODE_FIRST; node = tide_now_outer(node))
+  for (uint32_t node = stack; node >= TIDE_NODE_FIRST; node = next_frame(node))
     put_varint(w, w->nodes[node].location);
   put_length(w, S_VALUES, n_values);
   for (int i = 0; i < N_COLUMNS; i++)

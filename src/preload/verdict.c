@@ -215,6 +215,8 @@ static void say_site(const struct site *site)
   uint32_t n_nodes = tide_load_acquire(&tide_store.n_nodes);
   uint32_t node = site->cell < n_cells ? tide_load_acquire(&tide_owner_at(site->cell)->stack) : 0;
   for (int i = 0; node >= TIDE_NODE_FIRST && node < n_nodes; node = tide_now_outer(node), i++) {
+    if (tide_node_at(node)->flags & TIDE_FRAME_SCOPE)
+      break;
     tide_line_add(&line, i ? "\ntidemark:       from " : "\ntidemark:     at ");
     if (i == MOST_FRAMES) {
       tide_line_add(&line, "others");

@@ -18,6 +18,7 @@
 #include "rt/sys.h"
 #include "rt/text.h"
 #include "record/sample.h"
+#include "record/scope.h"
 #include "store/live.h"
 #include "store/store.h"
 #include "unwind/host.h"
@@ -203,6 +204,7 @@ static bool boot_after_fork(struct tide_seat *seat)
   tide_rules_after_fork();
   tide_modules_after_fork();
   tide_pages_after_fork();
+  tide_scopes_after_fork();
   tide_sys_lock_future = false; // locks are not inherited
   if (tide_sys_sandboxed()) {   // of what is not allowed, counting is not
     tide_add_relaxed(&parents->n_lost, image.follows_forks);

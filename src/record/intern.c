@@ -5,6 +5,7 @@
 // never seen by this thread, and then from its deepest known prefix on.
 #include "record/record_inside.h"
 
+#include "record/scope.h"
 #include "record/thread.h"
 #include "rt/cost.h"
 
@@ -64,12 +65,30 @@ static uint32_t node_flags(const struct tide_unwind_frame *f)
   return f->key == CUT_KEY ? TIDE_FRAME_CUT : f->guessed ? TIDE_FRAME_GUESSED : 0;
 }
 
+// The same in a scope, all of it below the scope's node: what the frames know are their nodes
+// without one.
+static uint32_t find_node_scoped(const struct tide_unwind_frame *f, uint64_t n, uint32_t root)
+{
+  uint32_t scope = (uint32_t)((f[n - 1].key & TIDE_PC_SCOPE) >> TIDE_PC_SCOPE_SHIFT);
+  uint32_t node = tide_scope_node(scope);
+  if (node && root == TIDE_NODE_ROOT_CUT)
+    node = tide_node_get(node, 0, TIDE_FRAME_CUT);
+  for (uint64_t i = 0; i < n && node; i++)
+    node = tide_node_get(node, node_frame(&f[i]), node_flags(&f[i]));
+  return node;
+}
+
 // The node of a stack: beyond those that are known, nodes are looked up, or made.
 static uint32_t find_node(struct tide_unwind_frame *f, uint64_t n, uint32_t root, bool *ret_is_new)
 {
+  uint32_t n_before = tide_store.n_nodes;
+  if (TIDE_UNLIKELY(f[n - 1].key & TIDE_PC_SCOPE)) {
+    uint32_t scoped = find_node_scoped(f, n, root);
+    *ret_is_new = tide_store.n_nodes != n_before;
+    return scoped;
+  }
   uint64_t known = n_known(f, n);
   uint32_t node = known_node(f, known, root);
-  uint32_t n_before = tide_store.n_nodes;
   for (; known < n; known++) {
     node = tide_node_get(node, node_frame(&f[known]), node_flags(&f[known]));
     if (!node)
@@ -100,7 +119,7 @@ static struct tide_cell *make_cell(struct tide_thread *t, const struct tide_unwi
   if (owner && !owner->t_first) {
     owner->t_first = from >> TIDE_TICK_SHIFT;
     if (owner->stack != TIDE_NODE_ROOT_LOST) // that is everybody's
-      owner->family = (leaf->key & TIDE_PC_TAG) >> TIDE_PC_TAG_SHIFT;
+      owner->family = (leaf->key & TIDE_PC_FAMILY) >> TIDE_PC_TAG_SHIFT;
   }
   tide_cold_add(from);
   tide_store_relaxed(&tide_store.header->cold_ticks, tide_cold_cycles >> TIDE_TICK_SHIFT);

@@ -87,6 +87,8 @@ static bool turn_enter(struct tide_seat *seat, struct tide_turn *ret)
   ret->thread = thread_at_work(seat);
   if (!ret->thread)
     turn_leave(ret);
+  else if (ret->thread->unwind.scope >> TIDE_PC_SCOPE_SHIFT != seat->scope)
+    tide_unwind_scope(&ret->thread->unwind, seat->scope);
   return ret->thread;
 }
 

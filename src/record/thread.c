@@ -132,6 +132,7 @@ static struct tide_thread *thread_adopt(struct tide_seat *seat, uint32_t tid)
   t->writer.last = t->writer.prev = 0;
   tide_total_join(&t->writer, tid, t->clock.now);
   tide_tally_adopt(&t->tallied, t->writer.slot);
+  tide_unwind_scope(&t->unwind, seat->scope);
   return t;
 }
 
@@ -180,6 +181,13 @@ void tide_thread_know_stack(struct tide_thread *t)
   uint64_t sp = (uint64_t)__builtin_frame_address(0);
   if (!t->unwind.stack_size && own_tid() == tide_sys_pid())
     main_bounds(sp, &t->unwind.stack_lo, &t->unwind.stack_size);
+}
+
+void tide_thread_enter_scope(struct tide_seat *seat, uint32_t scope)
+{
+  seat->scope = (uint16_t)scope;
+  if (seat->thread)
+    tide_unwind_scope(&seat->thread->unwind, scope);
 }
 
 // The end of a thread, or of what it borrowed after its end.

@@ -26,7 +26,8 @@ struct tide_seat {
   struct tide_thread *thread; // NULL before the first event, after the end, and where only some are
                               // recorded
   enum tide_phase phase;
-  uint32_t drawn_bits;   // how often was sampled when `until` was drawn; 0: it was not
+  uint16_t scope;        // in which the thread is (scope.h)
+  uint16_t drawn_bits;   // how often was sampled when `until` was drawn; 0: it was not
   uint64_t until;        // bytes that pass before the next sample (sample.h)
   uint64_t live_at_fork; // what the heap held when this thread called fork(), until it has
 };
@@ -164,6 +165,9 @@ void tide_thread_put_away(struct tide_seat *seat);
 // known to it, and no other.
 struct tide_thread *tide_thread_for_all(struct tide_seat *seat);
 void tide_thread_know_stack(struct tide_thread *t); // of the calling thread, if it is the main one
+
+// The thread in this seat is in that scope from now on (scope.h).
+void tide_thread_enter_scope(struct tide_seat *seat, uint32_t scope);
 
 void tide_threads_init(uint64_t main_stack_top);
 void tide_threads_after_fork(struct tide_seat *seat); // of the only thread there is

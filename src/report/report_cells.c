@@ -333,5 +333,7 @@ char *tide_cell_location(const struct tide_naming *naming, const struct tide_nam
     return tide_sprintf("%s:%" PRIu32, tide_shorten_path(frame->file), frame->line);
   if (frame->file)
     return tide_strdup(tide_shorten_path(frame->file));
+  if (frame->flags & TIDE_FRAME_SCOPE)
+    return tide_strdup("scope");
   return tide_sprintf("in %s", tide_naming_module(naming, frame));
 }

@@ -28,6 +28,7 @@ static const char *const titles[TIDE_GROUPS_N] = {
     [TIDE_GROUP_LIFETIME] = "ending,least_ns,most_ns",
     [TIDE_GROUP_STACK] = "function,file,line,module,address",
     [TIDE_GROUP_PAGES] = "function,file,line,module,address",
+    [TIDE_GROUP_SCOPE] = "scope",
 };
 
 struct rows { // what every part needs
@@ -59,6 +60,7 @@ static void write_code(const struct rows *r, const struct tide_group *group, con
   case TIDE_GROUP_CRATE:
     write_texts(r, 2, (const char *[]){frame ? group->crate : unnamed, module});
     return;
+  case TIDE_GROUP_SCOPE: write_texts(r, 1, (const char *[]){group->crate}); return;
   case TIDE_GROUP_MODULE: write_texts(r, 1, (const char *[]){frame ? module : unnamed}); return;
   default: break;
   }

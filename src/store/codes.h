@@ -20,7 +20,8 @@ enum tide_frame_flags {
   TIDE_FRAME_CUT = 4,      // not a frame: frames were left out here (depth limit or lost walk)
   TIDE_FRAME_PAGES = 8,    // not a frame: root of page-level (mmap, brk) stacks
   TIDE_FRAME_LOST = 16,    // not a frame: root for events whose stack found no room
-  TIDE_FRAME_STORED = 31,  // all of the above, which are in stores and files; the page has besides
+  TIDE_FRAME_SCOPE = 128,  // not a frame: a scope of the program's, outside of its outermost frame
+  TIDE_FRAME_STORED = 159, // all of the above, which are in stores and files; the page has besides
   TIDE_FRAME_INLINED = 32, // into the next outer frame
   TIDE_FRAME_PRUNED = 64,  // not a frame: stands for the callers of stacks that were gathered
 };

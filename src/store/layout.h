@@ -266,6 +266,9 @@ struct tide_node {
 #define TIDE_NODE_BITS 28 // of an id
 #define TIDE_FRAME_PC(frame) ((frame) & ((1ull << 48) - 1))
 #define TIDE_FRAME_MODULE(frame) ((uint32_t)((frame) >> 48) & 0x7fff)
+#define TIDE_SCOPE_PC                                                                              \
+  (1ull << 47) // of TIDE_FRAME_SCOPE: this, and where its name is in the text area
+#define TIDE_SCOPE_TEXT(pc) ((uint32_t)(pc))
 #define TIDE_FRAME_EXACT (1ull << 63) // pc is exact (after a signal frame): do not step back
 
 // One loaded object as seen at some time: the same addresses may belong to several, in turn.

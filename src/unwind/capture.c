@@ -76,7 +76,7 @@ static void append_frames(struct tide_unwind *u, uint64_t n_kept, uint64_t n_new
 static void prepare_first_try(struct tide_unwind *u, const struct tide_unwind_frame *leaf)
 {
   uint64_t n_words = u->n - 1 + u->n_fp, padded = (n_words + 3) & ~3ull;
-  u->leaf_pc = leaf->key;
+  u->leaf_pc = leaf->key & ~TIDE_PC_SCOPE; // which is the same until it is prepared anew
   u->leaf_sp = n_words && padded < u->cap ? leaf->sp : 0;
   if (TIDE_UNLIKELY(!u->leaf_sp))
     return;
@@ -183,6 +183,15 @@ static void forget_memo(struct tide_unwind *u)
   u->memo_refused = 0;
 }
 
+// A signal handler may capture in between: whatever it leaves for the first try goes last.
+void tide_unwind_scope(struct tide_unwind *u, uint32_t scope)
+{
+  u->scope = (uint64_t)scope << TIDE_PC_SCOPE_SHIFT;
+  u->memo_later = (u->memo_later & ~TIDE_MEMO_SCOPED) | (scope ? TIDE_MEMO_SCOPED : 0);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  u->leaf_sp = 0;
+}
+
 void tide_unwind_forget(struct tide_unwind *u)
 {
   forget_memo(u);
@@ -240,14 +249,6 @@ static void *capture_before_memo(struct tide_unwind *u, struct tide_regs r)
   return incremental(u, r);
 }
 
-// Where the memo is of no use, or there is none yet.
-__attribute__((noinline)) static void *capture_without(struct tide_unwind *u, uint64_t pc,
-                                                       uint64_t sp, uint64_t fp)
-{
-  struct tide_regs r = {pc, sp, fp};
-  return sp - u->stack_lo >= u->stack_size ? tide_capture_foreign(u, r) : capture_before_memo(u, r);
-}
-
 // A stack that the memo does not know. Apart, so that the search has to save few registers.
 __attribute__((noinline)) static void *capture_anew(struct tide_unwind *u, uint64_t pc, uint64_t sp,
                                                     uint64_t fp,
@@ -283,16 +284,33 @@ capture_foreseen(struct tide_unwind *u, const struct tide_memo_entry *m, uint64_
   return m->token;
 }
 
-// Calls nobody but as its last, so that it has to save no registers.
-__attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, uint64_t pc, uint64_t sp,
-                                                  uint64_t fp)
+TIDE_HOT void *capture_by_memo(struct tide_unwind *u, uint64_t pc, uint64_t sp, uint64_t fp)
 {
-  if (TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size) || TIDE_UNLIKELY(u->memo_later))
-    return capture_without(u, pc, sp, fp);
   if (!TIDE_HAS(FORESIGHT) || TIDE_UNLIKELY(!tide_memo_foresees(&u->memo)))
     return capture_searching(u, pc, sp, fp);
   const struct tide_memo_entry *m = tide_memo_foreseen(&u->memo);
   if (TIDE_UNLIKELY(!tide_memo_starts_at(&u->memo, m, pc, sp, fp)))
     return capture_searching(u, pc, sp, fp);
   return capture_foreseen(u, m, fp);
+}
+
+// Where the memo is of no use, or there is none yet; and in a scope.
+__attribute__((noinline)) static void *capture_without(struct tide_unwind *u, uint64_t pc,
+                                                       uint64_t sp, uint64_t fp)
+{
+  struct tide_regs r = {pc | u->scope, sp, fp};
+  if (sp - u->stack_lo >= u->stack_size)
+    return tide_capture_foreign(u, r);
+  if (u->memo_later & ~TIDE_MEMO_SCOPED)
+    return capture_before_memo(u, r);
+  return capture_by_memo(u, r.pc, sp, fp);
+}
+
+// Calls nobody but as its last, so that it has to save no registers.
+__attribute__((noinline)) void *tide_capture_slow(struct tide_unwind *u, uint64_t pc, uint64_t sp,
+                                                  uint64_t fp)
+{
+  if (TIDE_UNLIKELY(sp - u->stack_lo >= u->stack_size) || TIDE_UNLIKELY(u->memo_later))
+    return capture_without(u, pc, sp, fp);
+  return capture_by_memo(u, pc, sp, fp);
 }

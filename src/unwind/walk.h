@@ -24,6 +24,8 @@ enum {
   TIDE_MEMO_LATER = 64, // captures of a thread before it has a memo: many threads make no more
   TIDE_PACKED = 96,
 };
+#define TIDE_MEMO_SCOPED                                                                           \
+  0x80000000u // of memo_later: so a thread without a scope has nothing to ask
 
 struct tide_unwind { // a thread's unwinding state
   // What the first try compares with: the leaf's state and the words of the last incremental
@@ -37,7 +39,8 @@ struct tide_unwind { // a thread's unwinding state
   uint64_t n, n_fp;              // the last incremental capture: frames, words in fpw
   uint64_t stack_lo, stack_size; // the thread's own stack; size 0: unknown
   enum tide_walk_end end;        // of the last capture
-  uint32_t memo_later;           // so many captures before the memo is asked
+  uint64_t scope;                // in which the thread is, as it is in a pc
+  uint32_t memo_later; // so many captures before the memo is asked; and TIDE_MEMO_SCOPED in a scope
   uint32_t memo_refused; // captures that came back and found no room since it was last emptied
   bool is_new; // said by the host: the stack it was last asked about came for the first time
   struct tide_memo_table memo;
@@ -51,6 +54,8 @@ struct tide_unwind { // a thread's unwinding state
 };
 
 bool tide_unwind_init(struct tide_unwind *u); // false: no memory
+// The thread is in this scope from now on; 0: in none.
+void tide_unwind_scope(struct tide_unwind *u, uint32_t scope);
 // Forgets what was captured (code was unloaded, another thread takes over).
 void tide_unwind_forget(struct tide_unwind *u);
 // Doubles the arrays of u, keeping the last capture and the first n_steps steps. False: no memory;
@@ -74,11 +79,18 @@ void tide_salt_begin(void);
 void tide_salt_add(uint64_t start, uint64_t end, uint64_t salt);
 void tide_salt_publish(void);
 
-// What a captured pc says beside an address: whose allocator was called (store/codes.h). It is a
-// part of what a stack is known by, so that each allocator's blocks have cells of their own, at no
-// cost to the tries that only compare. Above any address of user space, below TIDE_RULE_EXACT_PC.
+// What a captured pc says beside an address: whose allocator was called (store/codes.h), and in
+// which scope (record/scope.h). It is a part of what a stack is known by, so that the blocks of
+// each have cells of their own, at no cost to the tries that only compare. Above any address that a
+// store keeps, below TIDE_RULE_EXACT_PC.
+//
+//   62 .. 57  56 .. 48  47 .. 0
+//   family    scope     address
 #define TIDE_PC_TAG_SHIFT 57
-#define TIDE_PC_TAG (UINT64_C(63) << TIDE_PC_TAG_SHIFT)
+#define TIDE_PC_SCOPE_SHIFT 48
+#define TIDE_PC_FAMILY (UINT64_C(63) << TIDE_PC_TAG_SHIFT)
+#define TIDE_PC_SCOPE (UINT64_C(511) << TIDE_PC_SCOPE_SHIFT)
+#define TIDE_PC_TAG (TIDE_PC_FAMILY | TIDE_PC_SCOPE)
 
 #define TIDE_HASH_SEED 0x7469646d61726bull          // stacks that end at an outermost frame
 #define TIDE_HASH_SEED_BROKEN 0x62726f6b656e3131ull // stacks that end where nothing was known

@@ -55,7 +55,7 @@ static bool meet_frame(struct walk *w, const struct tide_named_frame *frame)
 
 static bool is_frame(const struct tide_frame *frame)
 {
-  return !(frame->flags & (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST));
+  return !(frame->flags & (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST | TIDE_FRAME_SCOPE));
 }
 
 // Up to the culprit; false when look-ups ran out. *node is where it is.

@@ -86,6 +86,7 @@ static int by_kind(const void *left, const void *right, void *context)
   case TIDE_GROUP_FILE:
     order = compare_text(a->frame->file, b->frame->file);
     return order || a->frame->file ? order : compare_modules(g->view->naming, a->frame, b->frame);
+  case TIDE_GROUP_SCOPE: return compare_text(a->crate, b->crate);
   case TIDE_GROUP_CRATE:
     order = compare_text(a->crate, b->crate);
     return order || a->crate ? order : compare_modules(g->view->naming, a->frame, b->frame);
@@ -101,6 +102,42 @@ static int by_pointer(const void *left, const void *right)
   return order ? order : compare_number(a->site, b->site);
 }
 
+// The innermost scope of a stack; 0: it has none.
+static uint32_t scope_of(const struct tide_image *image, uint32_t stack)
+{
+  while (stack && !(image->frames[stack].flags & TIDE_FRAME_SCOPE))
+    stack = image->frames[stack].parent;
+  return stack;
+}
+
+// "GET /users > db": from the outermost in. Owned by the caller.
+static char *scope_path(struct tide_naming *naming, uint32_t node)
+{
+  char *path = NULL;
+  for (; node; node = tide_naming_image(naming)->frames[node].parent) {
+    size_t n;
+    const struct tide_named_frame *frame = tide_naming_of_node(naming, node, &n);
+    const char *name = n && frame->function ? frame->function : "[scope]";
+    char *longer = path ? tide_sprintf("%s > %s", name, path) : tide_strdup(name);
+    free(path);
+    path = longer;
+  }
+  return path;
+}
+
+// What stands for a site among the groups; NULL: nothing does.
+static const struct tide_named_frame *frame_for(struct tide_view *view, enum tide_group_kind kind,
+                                                uint32_t stack)
+{
+  size_t n = 0;
+  if (kind != TIDE_GROUP_SCOPE)
+    return tide_view_culprit(view, stack);
+  uint32_t scope = scope_of(view->profile->image, stack);
+  const struct tide_named_frame *frame =
+      scope ? tide_naming_of_node(view->naming, scope, &n) : NULL;
+  return n ? frame : NULL;
+}
+
 // The culprit of each site, whatever it weighs: a row's numbers are those of all its stacks. What
 // cannot be told goes to the rest.
 static void collect_groups(struct gathering *g, struct tide_view *view)
@@ -114,9 +151,10 @@ static void collect_groups(struct gathering *g, struct tide_view *view)
     if (!tide_view_has(view, i))
       continue;
     bool has_stack = site->kind != TIDE_SITE_LOST;
-    const struct tide_named_frame *frame = has_stack ? tide_view_culprit(view, site->stack) : NULL;
+    const struct tide_named_frame *frame =
+        has_stack ? frame_for(view, groups->kind, site->stack) : NULL;
     groups->n_stacks += site->weight > 0;
-    if (has_stack && !frame) {
+    if (has_stack && !frame && groups->kind != TIDE_GROUP_SCOPE) {
       tide_group_add_site(site->weight > 0 ? &groups->rest : &groups->weightless, site);
       continue;
     }
@@ -125,9 +163,15 @@ static void collect_groups(struct gathering *g, struct tide_view *view)
   }
 }
 
+static uint32_t stack_of_entry(const struct gathering *g, size_t entry_idx)
+{
+  return g->view->profile->sites[g->entries[entry_idx].site].stack;
+}
+
 static void make_heads(struct gathering *g)
 {
   bool by_crate = g->groups->kind == TIDE_GROUP_CRATE;
+  bool by_scope = g->groups->kind == TIDE_GROUP_SCOPE;
   bool by_stack = tide_group_kind_is_stacks(g->groups->kind);
   g->heads = tide_alloc_array(g->n_entries + 1, sizeof *g->heads);
   if (!by_stack)
@@ -139,6 +183,8 @@ static void make_heads(struct gathering *g)
       continue;
     }
     char *crate = by_crate && frame && frame->function ? tide_crate_of(frame->function) : NULL;
+    if (by_scope && frame)
+      crate = scope_path(g->view->naming, scope_of(g->view->profile->image, stack_of_entry(g, i)));
     g->heads[g->n_heads++] = (struct head){frame, crate, i, 1};
   }
   if (!by_stack)

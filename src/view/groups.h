@@ -25,6 +25,7 @@ enum tide_group_kind {
   TIDE_GROUP_LIFETIME,
   TIDE_GROUP_STACK,
   TIDE_GROUP_PAGES, // stacks that mapped memory: for questions of pages
+  TIDE_GROUP_SCOPE, // the innermost scope of a stack, with those that it is in
   TIDE_GROUPS_N,
 };
 extern const char *const tide_group_words[TIDE_GROUPS_N];           // "place", "function", …
@@ -53,7 +54,7 @@ struct tide_group {
   // What it is. The frame stands for all of it and is the naming's; NULL for events without a stack
   // and for kinds that are no part of the code.
   const struct tide_named_frame *frame;
-  char *crate;     // owned; NULL for other kinds
+  char *crate;     // or the scope; owned; NULL for other kinds
   uint32_t number; // thread, class of size or of lifetime, stack: as the kind is
   bool several;    // of several threads or classes, not told apart; of classes, number is the first
   uint32_t last;   // and this the last

@@ -134,7 +134,7 @@ static struct place *places_of(const struct tide_image *image, size_t *ret_n)
   size_t n = 0, n_distinct = 0;
   for (uint32_t node = 1; node < image->n_frames; node++) {
     const struct tide_frame *frame = &image->frames[node];
-    if (frame->flags & (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST))
+    if (frame->flags & (TIDE_FRAME_CUT | TIDE_FRAME_PAGES | TIDE_FRAME_LOST | TIDE_FRAME_SCOPE))
       continue;
     uint64_t pc = frame->flags & TIDE_FRAME_IS_EXACT ? frame->pc : frame->pc - 1;
     places[n++] = (struct place){pc - image->modules[frame->module].bias, frame->module, node};

@@ -103,6 +103,11 @@ static void churn(unsigned *rng, int rounds)
 {
   struct block *held[HELD] = {0};
   for (int i = 0; i < rounds && !over; i++) {
+    char scope[] = "scope  ";
+    scope[6] = (char)('a' + i % 26);
+    tidemark_scope_begin(scope);
+    if (i % 3)
+      tidemark_scope_end();
     unsigned what = (unsigned)rand_r(rng), at = what % HELD;
     switch (what >> 8 & 7) {
     case 0: held[at] = make(rng, held[at]); break; // a resize

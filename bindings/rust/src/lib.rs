@@ -18,6 +18,7 @@ pub use stats::{AdHocStats, HeapStats, Region, Stats};
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, FromRawFd};
 
 /// Names this moment: it is shown on the timeline, and `tidemark report --range` takes it.
@@ -27,6 +28,55 @@ pub fn mark(name: &str) {
     if let (true, Ok(name)) = (recorder::is_there(), CString::new(name)) {
         let _ = recorder::mark(&name);
     }
+}
+
+/// What this thread allocates until it is dropped is told apart by a name: `tidemark report --group
+/// scope`. Scopes may lie within one another; they are to be dropped in the reverse order, as those
+/// that are bound to a name in a block are. See [`scope!`].
+#[derive(Debug)]
+#[must_use = "a scope ends when it is dropped"]
+pub struct Scope {
+    is_open: bool,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+impl Scope {
+    /// Begins. The name has 1 to 55 bytes, without control characters; with another, and without a
+    /// recorder, it does nothing.
+    pub fn new(name: &str) -> Self {
+        let is_open = recorder::is_there()
+            && CString::new(name).map_or(false, |name| recorder::scope_begin(&name).is_ok());
+        Self { is_open, of_this_thread: PhantomData }
+    }
+
+    #[doc(hidden)]
+    pub fn none() -> Self {
+        Self { is_open: false, of_this_thread: PhantomData }
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        if self.is_open {
+            let _ = recorder::scope_end();
+        }
+    }
+}
+
+/// A [`Scope`], with a name that is put together as [`format!`] does. To be bound:
+///
+/// ```
+/// let _scope = tidemark::scope!("{} {}", "GET", "/users");
+/// ```
+#[macro_export]
+macro_rules! scope {
+    ($($argument:tt)+) => {
+        if $crate::is_recorded() {
+            $crate::Scope::new(&::std::format!($($argument)+))
+        } else {
+            $crate::Scope::none()
+        }
+    };
 }
 
 /// Counts an event, with a weight, at the caller's stack. `tidemark report --events` shows all, and

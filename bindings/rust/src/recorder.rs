@@ -76,6 +76,8 @@ exports! {
     resume: fn();
     dump: fn(*const c_char);
     event: fn(u64);
+    scope_begin: fn(*const c_char);
+    scope_end: fn();
 }
 
 fn exports() -> &'static Exports {
@@ -152,6 +154,14 @@ pub(crate) fn dump(path: &CStr) -> io::Result<()> {
 
 pub(crate) fn event(weight: u64) -> io::Result<()> {
     ask!(event, weight)
+}
+
+pub(crate) fn scope_begin(name: &CStr) -> io::Result<()> {
+    ask!(scope_begin, name.as_ptr())
+}
+
+pub(crate) fn scope_end() -> io::Result<()> {
+    ask!(scope_end)
 }
 
 pub(crate) fn pprof_write(fd: c_int) -> io::Result<()> {

@@ -201,3 +201,17 @@ fn events_are_counted_by_the_ad_hoc_profiler_of_a_thread() {
     tidemark::ad_hoc_event(7); // nobody counts it
     assert!(panic::catch_unwind(AdHocStats::get).is_err());
 }
+
+#[test]
+fn scopes_end_when_they_are_dropped() {
+    let region = Region::thread();
+    let outer = tidemark::scope!("outer {}", 1);
+    let kept = block(100);
+    let unwound = panic::catch_unwind(|| {
+        let _inner = tidemark::scope!("inner");
+        panic::resume_unwind(Box::new(block(50)));
+    });
+    drop(tidemark::Scope::new(""));
+    drop((unwound, outer, kept));
+    assert_eq!(region.change().bytes_deallocated, region.change().bytes_allocated);
+}
