@@ -115,13 +115,14 @@ test("the root is above or, flipped, below; rows are found where they are painte
   }
 });
 
-test("what leads to the zoomed node is dim, and as wide as the picture", () => {
+test("what is zoomed to is the first row, and as wide as the picture", () => {
   const tree = chain([60, 40], [30, 30], [10]);
-  const { rects } = paint(tree, undefined, { zoom: 3 });
-  const dim = rects.filter((rect) => rect.style === Style.dim);
-  assert.deepEqual(dim.map((rect) => rect.width), [999, 999]);
-  assert.equal(rects[2].width, 999);
-  assert.equal(rects.length, 4);
+  for (const flipped of [false, true]) {
+    const { rects, texts, scene, window } = paint(tree, undefined, { zoom: 3, flipped });
+    assert.deepEqual(rects.map(({ width }) => width), [999, 332]);
+    assert.deepEqual(texts.map(({ y }) => y), flipped ? [390, 370] : [10, 30]);
+    assert.equal(rowAt(scene, window, rowTop(scene, window, 2) + 5), 2);
+  }
 });
 
 test("matches stand out, also among boxes too narrow to be seen alone", () => {

@@ -84,7 +84,11 @@ export class Chart {
 
   // Of all rows in which anything is wide enough to be seen.
   get contentHeight(): number {
-    return ((this.scene?.nRows ?? 0) * this.rowPixels) / this.ratio;
+    return (this.nSeen * this.rowPixels) / this.ratio;
+  }
+
+  private get nSeen(): number {
+    return this.scene ? this.scene.nRows - this.scene.zoomRow : 0;
   }
 
   private get rowPixels(): number {
@@ -116,7 +120,7 @@ export class Chart {
     if (!scene || x < 0 || x >= this.width) return null;
     const window = this.window();
     const row = rowAt(scene, window, y * this.ratio);
-    if (row < 0 || row >= scene.nRows) return null;
+    if (row < scene.zoomRow || row >= scene.nRows) return null;
     return this.hitInRow(scene, row, x * this.ratio);
   }
 
@@ -161,6 +165,7 @@ export class Chart {
   rectOf(node: number): Rect | null {
     const { scene } = this;
     if (!scene || node >= scene.layout.tree.count) return null;
+    if (scene.layout.rowOf(node) < scene.zoomRow) return null;
     const { from, to } = scene.range;
     const left = Math.max(from, scene.layout.left(node));
     const right = Math.min(to, scene.layout.right(node));
@@ -178,7 +183,7 @@ export class Chart {
   private window(): Window {
     const row = this.rowPixels;
     const { width, height } = this.canvas;
-    const content = Math.max(height, (this.scene?.nRows ?? 0) * row);
+    const content = Math.max(height, this.nSeen * row);
     const gap = Math.max(1, Math.floor(this.ratio));
     return { width, height, top: Math.round(this.top * this.ratio), content, row, gap };
   }

@@ -22,7 +22,7 @@ export interface Scene {
   layout: Layout;
   meaning: Meaning;
   range: Range; // what of the layout is seen
-  zoomRow: number; // rows before it lead to what is zoomed to
+  zoomRow: number; // what is zoomed to, and the first row seen
   nRows: number;
   flipped: boolean; // the root below
 }
@@ -37,14 +37,17 @@ export interface Window {
   gap: number; // between boxes
 }
 
-export function rowTop(scene: { flipped: boolean }, window: Window, row: number): number {
-  const y = scene.flipped ? window.content - (row + 1) * window.row : row * window.row;
+type Placed = Pick<Scene, "flipped" | "zoomRow">;
+
+export function rowTop({ flipped, zoomRow }: Placed, window: Window, row: number): number {
+  const n = row - zoomRow;
+  const y = flipped ? window.content - (n + 1) * window.row : n * window.row;
   return y - window.top;
 }
 
-export function rowAt(scene: { flipped: boolean }, window: Window, y: number): number {
+export function rowAt({ flipped, zoomRow }: Placed, window: Window, y: number): number {
   const inside = y + window.top;
-  return Math.floor((scene.flipped ? window.content - 1 - inside : inside) / window.row);
+  return zoomRow + Math.floor((flipped ? window.content - 1 - inside : inside) / window.row);
 }
 
 // Where it is painted. Boxes first, all of them; then texts.
@@ -58,7 +61,7 @@ export interface Canvas {
 export function rowsInSight(scene: Scene, window: Window): { first: number; last: number } {
   const edges = [rowAt(scene, window, 0), rowAt(scene, window, window.height - 1)];
   return {
-    first: Math.max(0, Math.min(...edges)),
+    first: Math.max(scene.zoomRow, Math.min(...edges)),
     last: Math.min(scene.nRows - 1, Math.max(...edges)),
   };
 }
@@ -86,11 +89,8 @@ export function draw(
   }
 }
 
-function styleOf(scene: Scene, boxes: Boxes, i: number, row: number): number {
-  const { meaning, zoomRow } = scene;
-  const node = boxes.first[i];
-  if (boxes.isMerged[i]) return Style.many;
-  return row < zoomRow ? Style.dim : meaning.style(node);
+function styleOf({ meaning }: Scene, boxes: Boxes, i: number): number {
+  return boxes.isMerged[i] ? Style.many : meaning.style(boxes.first[i]);
 }
 
 function paintBox(
@@ -110,7 +110,7 @@ function paintBox(
   }
   const isWide = x1 - x0 > 3 * gap;
   const isJoined = isWide && !boxes.isMerged[i] && scene.meaning.isJoined(boxes.first[i]);
-  canvas.box(line, x0, isWide ? x1 - gap : x1, styleOf(scene, boxes, i, row), !isJoined);
+  canvas.box(line, x0, isWide ? x1 - gap : x1, styleOf(scene, boxes, i), !isJoined);
 }
 
 function styleOfMatch(part: number): number {
@@ -165,7 +165,7 @@ function gatherLabels(
   for (let i = 0; i < boxes.count; i++) {
     const room = boxes.x1[i] - boxes.x0[i] - 2 * padding;
     if (room < window.row || boxes.isMerged[i]) continue;
-    const style = styleOf(scene, boxes, i, row);
+    const style = styleOf(scene, boxes, i);
     labels.push({ node: boxes.first[i], x: boxes.x0[i] + padding, y, room, style });
   }
 }

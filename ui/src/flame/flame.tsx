@@ -11,6 +11,7 @@ import type { EditorLink, FlameAction, FlameTarget } from "./actions.ts";
 import { Bar } from "./bar.tsx";
 import type { Rect } from "./chart.ts";
 import { copyText } from "./clipboard.ts";
+import { Crumbs } from "./crumbs.tsx";
 import { type Shown, useChosen, useScenery, useSettled, useStage } from "./hooks.ts";
 import { commandOf, type Command } from "./keys.ts";
 import { Menu } from "./menu.tsx";
@@ -43,7 +44,7 @@ export function Flame(props: FlameProps) {
   const { names, layout, meaning, zoomNode, isEmpty } = useScenery(props);
   const chosen = useChosen(names);
   const cursor = chosen.node ?? zoomNode;
-  const { stage, ...elements } = useStage();
+  const { stage, beyond, ...elements } = useStage();
   const [tip, setTip] = useState<TipTarget | null>(null);
   const [menu, setMenu] = useState<MenuState | null>(null);
   const pointer = useRef<{ x: number; y: number } | null>(null); // null: the tip is the keyboard's
@@ -85,7 +86,8 @@ export function Flame(props: FlameProps) {
 
   const obey = (command: Command) => {
     if (command.do === "copy") return void act("copy-stack", cursor);
-    if (command.do === "zoom") return zoomTo(command.node);
+    const isOut = command.do === "go" && tree.depth(command.node) < tree.depth(zoomNode);
+    if (command.do === "zoom" || (command.do === "go" && isOut)) return zoomTo(command.node);
     if (command.do === "go") goTo(command.node);
     const node = command.do === "go" ? command.node : cursor;
     stage.current?.reveal(node);
@@ -189,6 +191,7 @@ export function Flame(props: FlameProps) {
         onZoomOut={() => zoomTo(0)}
         onMenu={(x, y) => openMenu(cursor, x, y)}
       />
+      {zoomNode > 0 && <Crumbs names={names} node={zoomNode} onZoom={zoomTo} />}
       <div class="flame-scroll" ref={elements.scroller}>
         <div class="flame-content" ref={elements.content}>
           <div class="flame-window" ref={elements.window}>
@@ -208,6 +211,15 @@ export function Flame(props: FlameProps) {
           <Ring kind={isIdle ? "flame-cursor flame-idle" : "flame-cursor"} rect={rectOf(cursor)} />
         </div>
       </div>
+      {beyond > 0 && (
+        <button
+          type="button"
+          class={`flame-beyond ${flipped ? "above" : ""}`}
+          onClick={() => stage.current?.scrollOn()}
+        >
+          {flipped ? "▴" : "▾"} {beyond === 1 ? "1 more row" : `${beyond} more rows`}
+        </button>
+      )}
       <p id={`${id}-help`} class="flame-unseen">
         {HELP}
       </p>

@@ -78,6 +78,7 @@ export function useStage() {
   const canvas = useRef<HTMLCanvasElement>(null);
   const stage = useRef<Stage | null>(null);
   const [, setPlaced] = useState(0); // how often boxes moved: rendered anew, the rings follow
+  const [beyond, setBeyond] = useState(0);
   useLayoutEffect(() => {
     const elements = {
       scroller: scroller.current!,
@@ -85,8 +86,9 @@ export function useStage() {
       window: window.current!,
       canvas: canvas.current!,
     };
-    const made = (stage.current = new Stage(elements, () => setPlaced((n) => n + 1)));
+    const placed = () => setPlaced((n) => n + 1);
+    const made = (stage.current = new Stage(elements, placed, setBeyond));
     return () => made.close();
   }, []);
-  return { stage, scroller, content, window, canvas };
+  return { stage, beyond, scroller, content, window, canvas };
 }

@@ -3,7 +3,7 @@
 // The canvas in the document: as large as the window it is scrolled in, drawn at most once a frame
 // when something changed (size, scrolling, theme, what is shown), still otherwise.
 
-import { Chart, type Hit, type Rect } from "./chart.ts";
+import { Chart, ROW_HEIGHT, type Hit, type Rect } from "./chart.ts";
 import type { Meaning } from "./draw.ts";
 import type { Layout } from "./layout.ts";
 
@@ -28,6 +28,7 @@ export class Stage {
   constructor(
     private readonly elements: StageElements,
     private readonly onPlaced: () => void, // boxes are elsewhere than before
+    private readonly onBeyond: (rows: number) => void, // that are further in, out of sight
   ) {
     this.chart = new Chart(elements.canvas);
     this.resized = new ResizeObserver(() => this.fit());
@@ -109,7 +110,19 @@ export class Stage {
     this.top = this.elements.scroller.scrollTop;
     this.chart.scrollTo(this.top);
     this.redraw();
+    this.tellBeyond();
   };
+
+  private tellBeyond(): void {
+    const beyond = this.flipped ? this.top : this.lowest - this.top;
+    this.onBeyond(Math.max(0, Math.round(beyond / ROW_HEIGHT)));
+  }
+
+  // Further in, by as much as is seen.
+  scrollOn(): void {
+    const by = Math.max(ROW_HEIGHT, this.height - 2 * ROW_HEIGHT);
+    this.scrollTo(this.top + (this.flipped ? -by : by));
+  }
 
   private readonly zoomed = (): void => this.fit();
 
@@ -132,5 +145,6 @@ export class Stage {
     this.contentHeight = height;
     this.scrollTo(this.flipped ? this.lowest - fromRoot : fromRoot);
     this.onPlaced();
+    this.tellBeyond();
   }
 }
