@@ -39,6 +39,24 @@ int main(int argc, char **argv)
 }
 `;
 
+// Thirty calls deep, and many places at the end of them.
+const LEAVES = Array.from({ length: 9 }, (_, i) => `leaf_with_a_name_of_some_length_${i}`);
+const CHAIN = Array.from({ length: 30 }, (_, i) => `call_${i}`);
+export const DEEP_CALLS = `
+#include <stdlib.h>
+#include <unistd.h>
+#define KEEP __attribute__((noipa))
+static void *volatile held[4096];
+${LEAVES.map((name, k) =>
+  `KEEP static void ${name}(int i) { held[${k} * 300 + i] = malloc(${1000 + 100 * k}); }`,
+).join("\n")}
+KEEP static void call_30(int i) { ${LEAVES.map((name) => `${name}(i);`).join(" ")} }
+${CHAIN.map((name, k) => `KEEP static void ${name}(int i) { call_${k + 1}(i); }`)
+  .reverse()
+  .join("\n")}
+int main(void) { for (int i = 0; i < 200; i++) { call_0(i); usleep(1000); } return 0; }
+`;
+
 // Of most blocks one in eight survives. It stands still before that until there is a file "free",
 // and after it until there is a file "end".
 export const FRAGMENTED = `

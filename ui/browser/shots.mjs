@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pictures of the page to look at: node browser/shots.mjs --tidemark FILE --out DIR [--pane NAME]…
-// [--width PIXELS]… CAPTURE…, light and dark, one per capture, pane and width. Nothing is judged
-// here.
+// [--width PIXELS]… [--height PIXELS] CAPTURE…, light and dark, one per capture, pane and width.
+// Nothing is judged here.
 
 import { mkdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -15,6 +15,7 @@ const { values: options, positionals: captures } = parseArgs({
     tidemark: { type: "string" },
     out: { type: "string" },
     width: { type: "string", multiple: true, default: ["1280"] },
+    height: { type: "string", default: "900" },
     pane: { type: "string", multiple: true, default: ["overview"] },
   },
 });
@@ -30,7 +31,8 @@ try {
       for (const pane of options.pane) {
         await page.locator(`#tab-${pane}`).click();
         for (const width of options.width) {
-          await page.setViewportSize({ width: Number(width), height: 900 });
+          const [w, h] = [width, options.height].map(Number);
+          await page.setViewportSize({ width: w, height: h });
           await shown(page);
           const stem = basename(capture).replace(/\.tide$/, "");
           const path = join(options.out, `${stem}-${pane}-${colorScheme}-${width}.png`);

@@ -3,8 +3,10 @@
 // What is seen is what is meant: tips of what is below the pointer now, names that differ, a zoom
 // that leads nowhere, tabs that are all there.
 
-import { DEEP, LONG_ARGUMENT, SIBLINGS, templatesFile } from "./programs.mjs";
-import { becomes, expect, expectEqual, shown } from "./stage.mjs";
+import { DEEP, DEEP_CALLS, LONG_ARGUMENT, SIBLINGS, templatesFile } from "./programs.mjs";
+import { becomes, exactUnits, expect, expectEqual, importSource, shown } from "./stage.mjs";
+
+const units = exactUnits(await importSource("src/engine/units.ts"));
 
 async function templates(ground) {
   ground.write("templates.json", templatesFile());
@@ -86,6 +88,158 @@ export const tests = {
     await page.goto(`${ground.served.url}#zoom=main`);
     await chip.waitFor();
     expectEqual(await page.locator(".chip-fault").count(), 0, "main is there");
+  },
+
+  // Who held it: the bands of the chart, as high as the command says, and each a way to its stacks.
+  async bands_of_the_timeline(ground, look) {
+    const page = await look(ground.served.url);
+    const bands = page.locator(".bands button.band");
+    await bands.first().waitFor();
+    const { groups } = ground.json("report", "phases.tide", "--group", "place", "-n", "100000");
+    const told = async (name) => bands.filter({ hasText: name }).first().locator("b").innerText();
+    for (const name of ["fill_cache", "worker"]) {
+      const { peak_bytes } = groups.find((one) => one.function === name);
+      expectEqual(await told(name), units.bytes(peak_bytes), `${name} at the peak`);
+    }
+    await page.keyboard.press("e");
+    const atEnd = groups.find((one) => one.function === "worker").live_bytes;
+    await becomes(() => told("worker"), units.bytes(atEnd), "worker at the end");
+    // Its colour is in the chart, below the line, where it held most of it.
+    const swatch = await bands.first().locator(".swatch").evaluate(
+      (one) => getComputedStyle(one).backgroundColor.match(/\d+/g).map(Number));
+    const isThere = await page.locator(".timeline canvas").first().evaluate((canvas, [r, g, b]) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      let n = 0;
+      for (let i = 0; i < data.length; i += 4)
+        n += data[i] === r && data[i + 1] === g && data[i + 2] === b;
+      return n > 200;
+    }, swatch);
+    expect(isThere, `no band of ${swatch}`);
+    await bands.filter({ hasText: "fill_cache" }).click();
+    await page.waitForFunction(() => location.hash.includes("function=%5Efill_cache$"));
+    await becomes(() => bands.count(), 1, "bands left");
+    await page.goBack();
+    await becomes(async () => (await bands.count()) > 1, true, "all bands again");
+    // Twice clicked in the chart, the band that is there: at the peak fill_cache is the lowest.
+    const area = await page.locator(".timeline-area").boundingBox();
+    await page.keyboard.press("p");
+    const slider = page.getByRole("slider", { name: "Moment" });
+    const [now, most] = await slider.evaluate((one) =>
+      ["now", "max"].map((key) => Number(one.getAttribute(`aria-value${key}`))));
+    const x = area.x + (area.width * now) / most;
+    await page.mouse.dblclick(x - 1, area.y + area.height * 0.6);
+    await page.waitForFunction(() => location.hash.includes("function=%5Efill_cache$"));
+    await page.goto(`${ground.served.url}#who=0`);
+    await page.locator("h2.asked").waitFor();
+    await becomes(() => bands.count(), 0, "without them");
+  },
+
+  // Any time may be asked for; which snapshot answers is said.
+  async what_a_moment_snaps_to(ground, look) {
+    const page = await look(`${ground.served.url}#measure=live&at=0.1234s`);
+    const label = page.locator(".handle.moment .handle-label");
+    await becomes(async () => / ms \(nearest to 123 ms\): /.test(await label.innerText()), true,
+      "what it is nearest to");
+    const told = await page.locator(".range-numbers").innerText();
+    expect(/known by stack at \d+ snapshots \(marked\), at most \S+ ms apart\./.test(told), told);
+    const area = await page.locator(".timeline-area").boundingBox();
+    await page.mouse.move(area.x + area.width / 3, area.y + 40);
+    const legend = page.locator(".legend");
+    await becomes(async () => /a click selects /.test(await legend.innerText()), true, "a click");
+    const selects = /a click selects (.*)/.exec(await legend.innerText())[1];
+    await page.mouse.click(area.x + area.width / 3, area.y + 40);
+    await becomes(async () => (await label.innerText()).startsWith(`${selects}:`), true, selects);
+  },
+
+  async room_for_the_graph(ground, look) {
+    const program = ground.build("deep", DEEP_CALLS);
+    ground.tide("run", "-q", "-o", "deep.tide", "--", program);
+    const { url } = await ground.view("deep.tide");
+    const page = await look(url, { viewport: { width: 1280, height: 800 } });
+    await page.locator(".bands button.band").first().waitFor();
+    for (const pane of ["overview", "graph"]) {
+      await page.locator(`#tab-${pane}`).click();
+      await shown(page);
+      const seen = await page.locator(".flame-scroll").first().evaluate((frame) => {
+        const { top, bottom } = frame.getBoundingClientRect();
+        return Math.floor((Math.min(bottom, innerHeight) - top) / 20);
+      });
+      expect(seen >= 20, `${seen} rows of the graph are seen in ${pane}`);
+    }
+    await page.locator(".flame-beyond", { hasText: /▾ \d+ more rows/ }).click();
+    await becomes(
+      () => page.locator(".flame-scroll").first().evaluate((frame) => frame.scrollTop > 0),
+      true,
+      "further down",
+    );
+  },
+
+  // What is zoomed to is the first row; what leads to it are steps back out.
+  async crumbs_of_a_zoom(ground, look) {
+    const { url } = await templates(ground);
+    const way = ["main", ...DEEP.slice(60).reverse()];
+    const hash = way.map((name) => `zoom=${name}`).join("&");
+    const page = await look(`${url}#${hash}`);
+    const crumbs = page.locator(".flame-crumbs");
+    await crumbs.locator("b", { hasText: "level_60" }).waitFor();
+    const texts = await crumbs.locator("button").allInnerTexts();
+    expectEqual(texts, ["all", "main", "level_64", "level_63", "level_62", "level_61"], "the way");
+    await shown(page);
+    const canvas = page.locator(".flame canvas").first();
+    await canvas.hover({ position: { x: 300, y: 8 } });
+    await page.locator(".flame-tip-name", { hasText: "level_60" }).waitFor();
+    await page.locator(".flame-mirror [role=treegrid]").focus();
+    await page.keyboard.press("ArrowUp");
+    await crumbs.locator("b", { hasText: "level_61" }).waitFor();
+    await crumbs.getByRole("button", { name: "main" }).click();
+    await page.waitForFunction(() => location.hash === "#zoom=main");
+    await crumbs.getByRole("button", { name: "all" }).click();
+    await becomes(() => crumbs.count(), 0, "everything is seen");
+  },
+
+  async names_have_the_widest_column(ground, look) {
+    for (const width of [1280, 1920])
+      for (const pane of ["overview", "table"]) {
+        const size = { viewport: { width, height: 900 } };
+        const page = await look(`${ground.served.url}#pane=${pane}`, size);
+        await page.locator("table.grid .c-name .name").first().waitFor();
+        const widths = await page.locator("table.grid thead th").evaluateAll((all) =>
+          all.map((th) => [th.className.split(" ")[0], th.getBoundingClientRect().width]));
+        const widest = widths.reduce((a, b) => (b[1] > a[1] ? b : a));
+        expectEqual(widest[0], "c-name", `${pane} at ${width}: ${widths.join(" ")}`);
+      }
+  },
+
+  async columns_as_the_reader_wants(ground, look) {
+    const size = { viewport: { width: 1400, height: 900 } };
+    const page = await look(`${ground.served.url}#pane=table`, size);
+    const head = (of, id) => of.locator(`table.grid th.c-${id}`);
+    const widthOf = async (of, id) => Math.round((await head(of, id).boundingBox()).width);
+    await head(page, "total").waitFor();
+    const edge = head(page, "live").getByRole("separator");
+    const before = await widthOf(page, "live");
+    const { x, y } = await edge.boundingBox();
+    await page.mouse.move(x + 4, y + 8);
+    await page.mouse.down();
+    await page.mouse.move(x + 44, y + 8, { steps: 4 });
+    await page.mouse.up();
+    await becomes(() => widthOf(page, "live"), before + 40, "dragged");
+    await edge.focus();
+    await page.keyboard.press("ArrowLeft");
+    await becomes(() => widthOf(page, "live"), before + 24, "by keys");
+    await page.getByText("Columns", { exact: true }).click();
+    await page.getByLabel("Allocated", { exact: true }).uncheck();
+    await page.getByLabel("Over time").uncheck();
+    await becomes(() => head(page, "total").count(), 0, "hidden");
+    expectEqual(await page.locator("td.c-total, td.c-spark").count(), 0, "cells of hidden columns");
+    await page.reload();
+    await head(page, "live").waitFor();
+    expectEqual(await head(page, "total").count(), 0, "remembered as hidden");
+    expectEqual(await widthOf(page, "live"), before + 24, "remembered as wide");
+    await page.getByText("Columns", { exact: true }).click();
+    await page.getByRole("button", { name: "As at first" }).click();
+    await becomes(() => widthOf(page, "live"), before, "as at first");
+    expectEqual(await head(page, "total").count(), 1, "there again");
   },
 
   async tabs_in_sight(ground, look) {

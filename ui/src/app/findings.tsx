@@ -46,13 +46,15 @@ function restWords(faults: number, notes: number): string {
   return `And ${[...more, ...(notes ? [plural(notes, "note", "notes")] : [])].join(", ")}`;
 }
 
-export function Findings() {
+// Faults have a row of their own; that there are none is a line beside what happened (isQuiet).
+export function Findings({ isQuiet }: { isQuiet: boolean }) {
   const { list, title, unjudged, none } = use(model).facts.findings;
   const faults = list.filter(({ kind }) => kind === "fault");
   const weighty = faults.filter(({ confidence }) => confidence !== "low").length;
   const n = Math.min(SHOWN, weighty);
   const rest = list.length - n;
   const more = restWords(faults.length - n, list.length - faults.length);
+  if (isQuiet !== (n === 0)) return null;
   const why = unjudged && <p class="muted">Not judged: {shown(unjudged)}.</p>;
   return (
     <section class="findings" aria-label="Findings">

@@ -17,7 +17,7 @@ interface Aim {
 }
 
 // The filter that leaves this row alone.
-function aimOf(group: Group): Aim | null {
+export function aimOf(group: Group): Aim | null {
   const of = model.peek();
   if (group.frame === NONE) return null;
   const { frames, text } = of;

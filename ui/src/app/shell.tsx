@@ -67,10 +67,15 @@ export function Shell() {
       </a>
       <Header />
       <div class={`top ${pane === "overview" ? "" : "narrow"}`}>
-        {pane === "overview" && <Verdict />}
-        <TimelinePane height={pane === "overview" ? 184 : 132} />
+        {pane === "overview" && (
+          <div>
+            <Verdict />
+            <Findings isQuiet={true} />
+          </div>
+        )}
+        <TimelinePane height={pane === "overview" ? 132 : 112} />
       </div>
-      {pane === "overview" && <Findings />}
+      {pane === "overview" && <Findings isQuiet={false} />}
       <main>
         <Tabs now={pane} />
         <Toolbar pane={pane} />

@@ -76,6 +76,7 @@ export interface State {
   invert: boolean;
   flip: boolean; // root below
   rss: boolean; // on the timeline
+  who: boolean; // on the timeline, who held it
   zoom: string[];
   search: string;
   callee: string; // whose callers and callees are shown
@@ -112,6 +113,7 @@ export function emptyState(): State {
     invert: false,
     flip: false,
     rss: true,
+    who: true,
     zoom: [],
     search: "",
     callee: "",
@@ -152,7 +154,7 @@ function parseIndex(text: string): number | null {
 
 type Reader = (state: State, text: string) => void;
 
-type Flag = "up" | "runtime" | "collapse" | "lines" | "invert" | "flip" | "rss";
+type Flag = "up" | "runtime" | "collapse" | "lines" | "invert" | "flip" | "rss" | "who";
 
 function flag(key: Flag): Reader {
   return (state, text) => {
@@ -185,6 +187,7 @@ const readers: Record<string, Reader> = {
   invert: flag("invert"),
   flip: flag("flip"),
   rss: flag("rss"),
+  who: flag("who"),
   zoom: (s, text) => s.zoom.push(text),
   above: (s, text) => s.above.push(text),
   below: (s, text) => s.below.push(text),

@@ -25,6 +25,8 @@ import {
   type Column,
   type Context,
 } from "./columns.ts";
+import { columnChoice } from "./column_choice.ts";
+import { ColumnEdge, ColumnMenu } from "./column_edge.tsx";
 import { copy } from "./copy.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { RowActions } from "./row_actions.tsx";
@@ -72,7 +74,10 @@ export function TablePane() {
     <section class="pane fill" aria-label="Table">
       <div class="pane-bar">
         <GroupSwitch />
-        <CopyButtons />
+        <span class="buttons">
+          <TableColumns />
+          <CopyButtons />
+        </span>
       </div>
       <GroupTable isBrief={false} />
       <Wrappers />
@@ -117,6 +122,14 @@ export function GroupSwitch() {
       </select>
     </label>
   );
+}
+
+// All but the first, which is what is asked, and the name.
+function TableColumns() {
+  const kind = use(ranked)[0]?.kind ?? "place";
+  const all = tableColumns(use(model), use(question), kind).slice(1);
+  const spark = { id: "spark", title: sentence(TERMS.overTime.text) };
+  return <ColumnMenu columns={hasCurve(kind) ? [spark, ...all] : all} />;
 }
 
 function CopyButtons() {
@@ -178,7 +191,10 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
   const context: Context = { model: of, question: asked, whole };
   const kind = rows[0]?.kind ?? "place";
   const all = tableColumns(of, asked, kind);
-  const columns = isBrief ? all.filter((column) => briefIds.includes(column.id)) : all;
+  const { hidden, widths } = use(columnChoice);
+  const [first, ...others] = all.filter((one) => !isBrief || briefIds.includes(one.id));
+  const columns = [first, ...others.filter(({ id }) => isBrief || !hidden.includes(id))];
+  const hasSpark = hasCurve(kind) && (isBrief || !hidden.includes("spark"));
   const toggle = (item: Group) => {
     const key = rowKey(item);
     const next = new Set(open);
@@ -196,7 +212,7 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
       aria-label={`Ranked ${word.many}`}
     >
       <table class="grid" aria-rowcount={lines.length + 1}>
-        <Head columns={columns} kind={kind} />
+        <Head {...{ columns, kind, hasSpark }} widths={isBrief ? null : widths} />
         <tbody>
           {window.first > 0 && <Gap rows={window.first} />}
           {lines.slice(window.first, window.past).map((line, i) => (
@@ -205,7 +221,8 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
               line={line}
               index={window.first + i}
               columns={columns}
-              span={columns.length + (hasCurve(kind) ? 3 : 2)}
+              span={columns.length + (hasSpark ? 3 : 2)}
+              hasSpark={hasSpark}
               context={context}
               onToggle={toggle}
             />
@@ -230,20 +247,25 @@ function Gap({ rows }: { rows: number }) {
   return <tr aria-hidden="true" class="gap" style={{ height: `${rows * ROW}px` }} />;
 }
 
-function Head({ columns, kind }: { columns: Column[]; kind: GroupKind }) {
+interface HeadProps {
+  columns: Column[];
+  kind: GroupKind;
+  hasSpark: boolean;
+  widths: Record<string, number> | null; // null: they cannot be changed here
+}
+
+function Head({ columns, kind, hasSpark, widths }: HeadProps) {
   const [first, ...others] = columns;
+  const name = { ...nameColumn, title: sentence(GROUP_TERMS[kind].word) };
   return (
     <thead>
       <tr aria-rowindex={1}>
         <Th of="c-share" term={TERMS.share} />
-        <SortHead column={first} kind={kind} />
-        {hasCurve(kind) && <Th of="c-spark" term={TERMS.overTime} />}
-        <SortHead
-          column={{ ...nameColumn, title: sentence(GROUP_TERMS[kind].word) }}
-          kind={kind}
-        />
+        <SortHead column={first} {...{ kind, widths }} />
+        {hasSpark && <Th of="c-spark" term={TERMS.overTime} />}
+        <SortHead column={name} kind={kind} widths={null} />
         {others.map((column) => (
-          <SortHead key={column.id} column={column} kind={kind} />
+          <SortHead key={column.id} {...{ column, kind, widths }} />
         ))}
       </tr>
     </thead>
@@ -251,7 +273,9 @@ function Head({ columns, kind }: { columns: Column[]; kind: GroupKind }) {
 }
 
 // Classes come in their own order until another is chosen.
-function SortHead({ column, kind }: { column: Column; kind: GroupKind }) {
+function SortHead({ column, kind, widths }: Omit<HeadProps, "columns" | "hasSpark"> & {
+  column: Column;
+}) {
   const { sort, up } = use(state);
   const isNow = (sort ?? (isClassKind(kind) ? "" : "weight")) === column.id;
   const direction = isNow ? (up ? "ascending" : "descending") : undefined;
@@ -261,12 +285,14 @@ function SortHead({ column, kind }: { column: Column; kind: GroupKind }) {
     <th
       scope="col"
       class={`c-${column.id} ${column.isText ? "text" : "number"}`}
+      style={widths?.[column.id] ? { width: `${widths[column.id]}px` } : undefined}
       aria-sort={direction}
     >
       <button type="button" class="sort" onClick={click} title={column.hint}>
         {column.title}
         <span aria-hidden="true">{isNow ? (up ? " ▴" : " ▾") : ""}</span>
       </button>
+      {widths && <ColumnEdge id={column.id} title={column.title} />}
     </th>
   );
 }
@@ -276,15 +302,14 @@ interface LineProps {
   index: number;
   columns: Column[];
   span: number; // of columns, with those that are always there
+  hasSpark: boolean;
   context: Context;
   onToggle(item: Group): void;
 }
 
-function TableLine({ line, index, columns, span, context, onToggle }: LineProps) {
-  if (line.kind === "row")
-    return (
-      <Row {...{ line, index, columns, span, context, onToggle }} />
-    );
+function TableLine({ line, span, ...more }: LineProps) {
+  const { index } = more;
+  if (line.kind === "row") return <Row {...{ line, span, ...more }} />;
   return (
     <tr class={`detail ${line.kind}`} aria-rowindex={index + 2}>
       <td colSpan={span}>
@@ -305,6 +330,7 @@ function Row({
   line,
   index,
   columns,
+  hasSpark,
   context,
   onToggle,
 }: LineProps & { line: Line & { kind: "row" } }) {
@@ -322,7 +348,7 @@ function Row({
         <Bar part={item.weight} whole={whole} /> {share(item.weight, whole, mark)}
       </td>
       <td class="c-weight number">{first.text(item, context)}</td>
-      {hasCurve(item.kind) && (
+      {hasSpark && (
         <td class="c-spark">
           <Spark model={of} sites={item.sites} unit={asked.unit} />
         </td>

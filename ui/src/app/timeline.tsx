@@ -7,24 +7,34 @@ import { computed } from "@preact/signals-core";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
+import type { Bands } from "../engine/bands.ts";
 import { markOf } from "../engine/exactness.ts";
+import type { Model } from "../engine/model.ts";
+import { nearestSnapshot } from "../engine/question.ts";
 import { TERMS } from "../engine/terms.ts";
 import { amount, bytes, count, time, EXACT } from "../engine/units.ts";
 import { endNs, moment, totals } from "./moments.ts";
 import { model, question } from "./session.ts";
 import { use } from "./signals.ts";
 import { settle, state } from "./state.ts";
+import { bandAt, BandList, bands, drawBands, drawSnapshots } from "./timeline_bands.tsx";
+import { selectBand } from "./timeline_bands.tsx";
 import { RangeNumbers, TimelineMoves } from "./timeline_moves.tsx";
 import { Selection } from "./timeline_select.tsx";
 import { hasRates, indexAt, makeTimeline, rateBins, rates, steps } from "./timeline_data.ts";
+import type { Timeline } from "./timeline_data.ts";
 import { colour, isDark } from "./theme.ts";
-import { sentence } from "./words.ts";
+import { momentWords, sentence } from "./words.ts";
 
 export const AXIS = 72; // pixels for the numbers at the left
 const RATE_SHARE = 0.2; // of the height, for the rate at the bottom
 const RATE_GAP = 0.05; // and between it and the rest
 
 interface Drawn {
+  of: Model;
+  line: Timeline;
+  who: Bands | null;
+  apart: boolean; // RSS has a scale of its own
   rate: Float64Array;
   unit: "bytes" | "blocks";
   endNs: number;
@@ -56,6 +66,12 @@ function drawRate(u: uPlot, { rate, unit }: Drawn): void {
   ctx.restore();
 }
 
+function drawBehind(u: uPlot, drawn: Drawn): void {
+  drawRate(u, drawn);
+  if (drawn.who) drawBands(u, drawn.of, drawn.line, drawn.who);
+  drawSnapshots(u, drawn.of);
+}
+
 // Room for the rate below zero.
 function scaleOf(most: number): [number, number] {
   const part = RATE_SHARE + RATE_GAP;
@@ -65,12 +81,35 @@ function scaleOf(most: number): [number, number] {
 
 const notBelow = (_: uPlot, all: number[]) => all.map((n) => (n < 0 ? null : n));
 
-function axes(unit: "bytes" | "blocks"): uPlot.Axis[] {
+// Resident memory many times as high as the heap would leave the heap a line at the bottom.
+const APART = 2;
+
+function isApart({ live, rss }: Timeline): boolean {
+  const [held, resident] = [live, rss ?? []].map((all) =>
+    (all as (number | null)[]).reduce<number>((most, one) => Math.max(most, one ?? 0), 0));
+  return resident > APART * held;
+}
+
+function axes(unit: "bytes" | "blocks", apart: boolean): uPlot.Axis[] {
   const common = {
     stroke: colour("--muted"),
     grid: { stroke: colour("--line"), width: 1 },
     ticks: { stroke: colour("--line"), width: 1, size: 4 },
     font: "12px system-ui, sans-serif",
+  };
+  const resident: uPlot.Axis = {
+    ...common,
+    side: 1,
+    scale: "rss",
+    stroke: colour("--rss"),
+    values: (_, all) => all.map((n) => (n === null ? "" : bytes(n, EXACT))),
+    incrs: steps(2),
+    filter: notBelow,
+    grid: { show: false },
+    ticks: { ...common.ticks, filter: notBelow },
+    size: AXIS,
+    gap: 4,
+    space: 24,
   };
   return [
     {
@@ -92,33 +131,44 @@ function axes(unit: "bytes" | "blocks"): uPlot.Axis[] {
       gap: 4,
       space: 24,
     },
+    ...(apart ? [resident] : []),
   ];
 }
+
+// Beside the plot, where RSS has its numbers.
+const rightOf = (apart: boolean) => (apart ? AXIS : 24);
 
 function options(drawn: Drawn, width: number, height: number): uPlot.Options {
   return {
     width,
     height,
-    padding: [18, 24, 0, 0],
+    padding: [18, drawn.apart ? 0 : 24, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { size: 6 }, y: false },
     scales: {
       x: { time: false, range: [0, drawn.endNs] },
       y: { range: (_, __, most) => scaleOf(most) },
+      ...(drawn.apart && { rss: { range: (_, __, most) => scaleOf(most) } }),
     },
-    axes: axes(drawn.unit),
+    axes: axes(drawn.unit, drawn.apart),
     series: [
       {},
       {
         stroke: colour("--live"),
-        fill: colour("--live-fill"),
+        fill: drawn.who ? undefined : colour("--live-fill"),
         fillTo: 0,
         width: 1.5,
         points: { show: false },
       },
-      { stroke: colour("--rss"), width: 1.5, dash: [5, 3], points: { show: false } },
+      {
+        scale: drawn.apart ? "rss" : "y",
+        stroke: colour("--rss"),
+        width: 1.5,
+        dash: [5, 3],
+        points: { show: false },
+      },
     ],
-    hooks: { drawAxes: [(u) => drawRate(u, drawn)] },
+    hooks: { drawAxes: [(u) => drawBehind(u, drawn)] },
   };
 }
 
@@ -160,6 +210,8 @@ function Course({ height }: { height: number }) {
   const end = use(endNs);
   const dark = use(isDark);
   const { rss: hasRss } = use(state);
+  const who = use(bands);
+  const apart = hasRss && isApart(shown);
   const [frame, width] = useWidth();
   const plot = useRef<uPlot>();
   const [cursor, setCursor] = useState<number | null>(null);
@@ -171,13 +223,22 @@ function Course({ height }: { height: number }) {
     const resident = (hasRss && shown.rss) || empty;
     const data = [shown.ns, shown.live, resident] as uPlot.AlignedData;
     const made = new uPlot(
-      options({ rate, unit, endNs: end }, width, height),
+      options({ of, line: shown, who, apart, rate, unit, endNs: end }, width, height),
       data,
       frame.current!,
     );
     plot.current = made;
     return () => made.destroy();
-  }, [shown, rate, end, dark, width, height, hasRss]);
+  }, [shown, who, rate, end, dark, width, height, hasRss]);
+  // Of a point in the chart, what is there; the values are those of the scale of live bytes.
+  const valueAt = (clientY: number) => {
+    const u = plot.current;
+    return u ? u.posToVal(clientY - u.over.getBoundingClientRect().top, "y") : -1;
+  };
+  const open = (ns: number, clientY: number) => {
+    const band = bandAt(of, shown, ns, valueAt(clientY));
+    if (band !== null) selectBand(band);
+  };
   const hover = (ns: number | null) => {
     setCursor(ns);
     const u = plot.current;
@@ -190,8 +251,9 @@ function Course({ height }: { height: number }) {
         <TimelineMoves />
       </div>
       <div class="timeline-chart" ref={frame} style={{ minHeight: `${height}px` }}>
-        <Selection left={AXIS} onHover={hover} />
+        <Selection left={AXIS} right={rightOf(apart)} onHover={hover} onOpen={open} />
       </div>
+      <BandList cursor={cursor} />
       <RangeNumbers />
     </section>
   );
@@ -205,7 +267,7 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
   const at = use(moment);
   const unit = use(unitOf);
   const end = use(endNs);
-  const { rss: hasRss } = use(state);
+  const { rss: hasRss, who } = use(state);
   const isAt = cursor === null && at !== null && at >= 0;
   const ns = isAt ? of.snapshots.ns[at] : cursor;
   const i = ns === null ? -1 : indexAt(times, ns);
@@ -215,7 +277,15 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
   const [held, done] = [markOf(of, "live", unit), markOf(of, "allocated", unit)];
   return (
     <p class="legend">
-      <Key name="live" text="live" value={live === null ? null : amount(live, unit, held)} />
+      <button
+        type="button"
+        class="plain-key"
+        aria-pressed={who}
+        title={who ? "Leave out who held it" : "Show who held it"}
+        onClick={() => settle({ who: !who })}
+      >
+        <Key name="live" text="live" value={live === null ? null : amount(live, unit, held)} />
+      </button>
       {resident && (
         <button
           type="button"
@@ -234,7 +304,11 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
           value={bin < 0 ? "per second" : `${amount(Math.round(rate[bin]), unit, done)}/s`}
         />
       )}
-      {cursor !== null && <span class="muted">at {time(cursor)}</span>}
+      {cursor !== null && (
+        <span class="muted">
+          at {time(cursor)}; a click selects {momentWords(of, nearestSnapshot(of, cursor))}
+        </span>
+      )}
     </p>
   );
 }

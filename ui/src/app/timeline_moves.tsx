@@ -6,12 +6,14 @@
 import { refusal, timeOf, whole, type Question } from "../engine/question.ts";
 import { keptWords } from "../engine/question_words.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
-import { amount } from "../engine/units.ts";
-import { clearRange, range, toEnd, toLocalPeak, toPeak } from "./moments.ts";
+import { worstGap } from "../engine/bands.ts";
+import { amount, time } from "../engine/units.ts";
+import { clearRange, endNs, range, toEnd, toLocalPeak, toPeak } from "./moments.ts";
 import { model, question } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state, type State } from "./state.ts";
-import { momentWords } from "./words.ts";
+import { bands } from "./timeline_bands.tsx";
+import { momentWords, plural } from "./words.ts";
 
 export function TimelineMoves() {
   return (
@@ -43,8 +45,15 @@ export function RangeNumbers() {
   const part = use(range);
   const now = use(question);
   const { edge } = use(state);
+  const end = use(endNs);
+  const who = use(bands);
   if (!part)
-    return <p class="range-numbers muted">Click for a moment, drag for a part of the run.</p>;
+    return (
+      <p class="range-numbers muted" title={who ? "Double-click a band for its stacks" : undefined}>
+        Click for a moment, drag for a part; known by stack at{" "}
+        {plural(of.snapshots.count, "snapshot")} (marked), at most {time(worstGap(of, end))} apart.
+      </p>
+    );
   const { from, to } = part;
   const { unit } = now;
   const choices: Choice[] = [

@@ -8,19 +8,21 @@
 import { useRef } from "preact/hooks";
 import { nearestSnapshot, START, timeOf } from "../engine/question.ts";
 import { markOf } from "../engine/exactness.ts";
-import { amount } from "../engine/units.ts";
+import { amount, time } from "../engine/units.ts";
 import { endNs, moment, moveEdge, range, selectMoment, selectRange, totals } from "./moments.ts";
 import { model, question } from "./session.ts";
 import { use } from "./signals.ts";
-import { go, slide } from "./state.ts";
+import { go, slide, state } from "./state.ts";
 import { pacer } from "./pacer.ts";
 import { momentWords } from "./words.ts";
 
 type Grip = "moment" | "from" | "to";
 
 interface Props {
-  left: number; // pixels of the axis beside the plot
+  left: number; // pixels of the axes beside the plot
+  right: number;
   onHover(ns: number | null): void;
+  onOpen(ns: number, clientY: number): void; // twice clicked there
 }
 
 const pace = pacer();
@@ -34,15 +36,16 @@ function drag(begin: number, grip: Grip | null, snapshot: number, write: typeof 
   else if (snapshot !== begin) selectRange(begin, snapshot, write);
 }
 
-export function Selection({ left, onHover }: Props) {
+export function Selection({ left, right, onHover, onOpen }: Props) {
   const of = use(model);
   const end = use(endNs);
   const part = use(range);
   const at = use(moment);
+  const asked = use(state);
   const area = useRef<HTMLDivElement>(null);
   // Kept as a time: while a program runs, snapshots come and go below a hand that holds still.
   const held = useRef<{ grip: Grip | null; ns: number; x: number; moved: boolean } | null>(null);
-  const nsAt = (event: PointerEvent) => {
+  const nsAt = (event: MouseEvent) => {
     const box = area.current!.getBoundingClientRect();
     return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width)) * end;
   };
@@ -83,13 +86,14 @@ export function Selection({ left, onHover }: Props) {
   return (
     <div
       class="timeline-area"
-      style={{ left: `${left}px` }}
+      style={{ left: `${left}px`, right: `${right}px` }}
       ref={area}
       onPointerDown={begin}
       onPointerMove={move}
       onPointerUp={finish}
       onPointerCancel={cancel}
       onPointerLeave={() => onHover(null)}
+      onDblClick={(event) => onOpen(nsAt(event), event.clientY)}
     >
       {of.facts.marks.slice(0, 200).map((mark, i) => (
         <span key={i} class="mark" style={{ left: place(mark.time_ns) }} title={mark.name}>
@@ -106,7 +110,9 @@ export function Selection({ left, onHover }: Props) {
             }}
           >
             <span class={`handle-label ${timeOf(of, part.from) > end * LATE ? "late" : ""}`}>
-              {momentWords(of, part.from)} to {momentWords(of, part.to)}
+              {momentWords(of, part.from)}
+              {nearWords(asked.from, timeOf(of, part.from))} to {momentWords(of, part.to)}
+              {nearWords(asked.to, timeOf(of, part.to))}
             </span>
           </div>
           <Handle grip="from" label="Beginning of the range" snapshot={part.from} />
@@ -130,7 +136,10 @@ function Handle(props: { grip: Grip; label: string; snapshot: number | null }) {
   const side = ns > end * LATE ? "late" : "early"; // where its label has room
   const held = snapshot === START ? 0 : sums[snapshot];
   const mark = markOf(of, "live", unit);
-  const words = `${momentWords(of, snapshot)}: ${amount(held, unit, mark)} live`;
+  const s = use(state);
+  const asked = props.grip === "moment" ? s.at : s[props.grip];
+  const near = nearWords(asked, ns);
+  const words = `${momentWords(of, snapshot)}${near}: ${amount(held, unit, mark)} live`;
   const keys = (event: KeyboardEvent) => {
     const next = stepped(event.key, snapshot, last);
     if (next === null || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -157,6 +166,11 @@ function Handle(props: { grip: Grip; label: string; snapshot: number | null }) {
       {props.grip === "moment" && <span class="handle-label">{words.replace(/ live$/, "")}</span>}
     </div>
   );
+}
+
+// Snapshots of a program that runs are thinned out, and an address may name any time.
+function nearWords(asked: number | null, ns: number): string {
+  return asked === null || time(asked) === time(ns) ? "" : ` (nearest to ${time(asked)})`;
 }
 
 function stepped(key: string, from: number, last: number): number | null {

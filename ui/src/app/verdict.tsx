@@ -47,28 +47,47 @@ function stepOf(sentence: Sentence): Partial<State> | null {
   return { ...asked, ...(pane && { pane }) };
 }
 
+// Whether anything is wrong is seen at once; where resident memory was, and how much was temporary,
+// is a click away, so that the graph has its room.
+const later: SentenceKind[] = ["rss", "pages", "churn", "allocators"];
+
 export function Verdict() {
   const all = use(sentences);
+  const isLater = ({ kind, warning }: Sentence) => later.includes(kind) && !warning;
+  const rest = all.filter(isLater);
+  const isMany = rest.length > 1;
   return (
     <section class="verdict" aria-label="What happened">
-      <ul>
-        {all.map((sentence, i) => {
-          const step = stepOf(sentence);
-          const text = unbroken(cleanWithin(sentence.text, 600));
-          return (
-            <li key={i} class={`${sentence.kind} ${sentence.warning ? "warning" : ""}`}>
-              {sentence.warning && <span aria-hidden="true">⚠</span>}
-              {step ? (
-                <button type="button" class="sentence" title={text} onClick={() => go(step)}>
-                  {text}
-                </button>
-              ) : (
-                <span class="sentence">{text}</span>
-              )}
-            </li>
-          );
-        })}
-      </ul>
+      <List sentences={isMany ? all.filter((one) => !isLater(one)) : all} />
+      {isMany && (
+        <details>
+          <summary>And {plural(rest.length, "sentence")} more</summary>
+          <List sentences={rest} />
+        </details>
+      )}
     </section>
+  );
+}
+
+function List({ sentences }: { sentences: Sentence[] }) {
+  return (
+    <ul>
+      {sentences.map((sentence, i) => {
+        const step = stepOf(sentence);
+        const text = unbroken(cleanWithin(sentence.text, 600));
+        return (
+          <li key={i} class={`${sentence.kind} ${sentence.warning ? "warning" : ""}`}>
+            {sentence.warning && <span aria-hidden="true">⚠</span>}
+            {step ? (
+              <button type="button" class="sentence" title={text} onClick={() => go(step)}>
+                {text}
+              </button>
+            ) : (
+              <span class="sentence">{text}</span>
+            )}
+          </li>
+        );
+      })}
+    </ul>
   );
 }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who held the heap, on the timeline: bands below the line of live bytes, and a list of them. At a
+// snapshot a band is exactly as high as its group's number there. Between two the line is known and
+// its shares are not: they are drawn as if they went straight, and paler where the two snapshots
+// are far apart.
+
+import { computed, signal } from "@preact/signals-core";
+import type uPlot from "uplot";
+import { makeBands, type Band, type Bands } from "../engine/bands.ts";
+import { markOf } from "../engine/exactness.ts";
+import { groupRefusal } from "../engine/groups.ts";
+import type { Model } from "../engine/model.ts";
+import { nearestSnapshot, START } from "../engine/question.ts";
+import { GROUP_TERMS } from "../engine/terms.ts";
+import { amount } from "../engine/units.ts";
+import { groupName, groupPlace, hasCurve, toldNames } from "./columns.ts";
+import { moment } from "./moments.ts";
+import { aimOf } from "./row_actions.tsx";
+import { model, question, view } from "./session.ts";
+import { use } from "./signals.ts";
+import { addFilter, go, state, type GroupWord } from "./state.ts";
+import { colour } from "./theme.ts";
+import { indexAt, type Timeline } from "./timeline_data.ts";
+
+export const BANDS_MAX = 6; // more are no areas any more, and no two lines of names
+export const FAR = 1 / 25; // of the run: snapshots further apart leave a paler band
+
+const kind = computed<GroupWord>(() => (hasCurve(state.value.group) ? state.value.group : "place"));
+const unit = computed(() => question.value.unit);
+const isWanted = computed(() => state.value.who);
+
+// They wait until everything else is seen once, and are there at once from then on.
+const isReady = signal(false);
+let isWaiting = false;
+
+function getReady(): void {
+  if (isWaiting) return;
+  isWaiting = true;
+  requestAnimationFrame(() => setTimeout(() => (isReady.value = true)));
+}
+
+export const bands = computed<Bands | null>(() => {
+  const of = model.value;
+  if (!isWanted.value || of.snapshots.count < 3 || groupRefusal(of, kind.value)) return null;
+  if (!isReady.value) {
+    getReady();
+    return null;
+  }
+  const made = makeBands(view.value, kind.value, unit.value, BANDS_MAX);
+  return made.bands.length ? made : null;
+});
+
+// With their lines where two lines of a function are bands of their own.
+export const bandNames = computed<string[]>(() => {
+  const of = model.value;
+  const groups = (bands.value?.bands ?? []).map(({ group }) => group);
+  const names = toldNames(groups.map((group) => groupName(of, group)));
+  return names.map((name, i) =>
+    names.indexOf(name) === names.lastIndexOf(name)
+      ? name
+      : `${name}:${groupPlace(of, groups[i]).split(":").at(-1)}`,
+  );
+});
+
+export const bandColour = (i: number) => `--flame-${i}`;
+
+// ---- drawing ----
+
+// Shares of the bands at any time, straight between the snapshots around it.
+function sharesAt({ snapshots }: Model, { bands, total }: Bands, ns: number): Float64Array {
+  const before = indexAt(snapshots.ns, ns);
+  const after = Math.min(before + 1, snapshots.count - 1);
+  const near = Math.max(0, before);
+  const share = (band: Band, s: number) => (total[s] > 0 ? band.live[s] / total[s] : NaN);
+  const span = snapshots.ns[after] - snapshots.ns[near];
+  const part = before < 0 || span <= 0 ? 0 : (ns - snapshots.ns[near]) / span;
+  return Float64Array.from(bands, (band) => {
+    const [a, b] = [share(band, near), share(band, after)];
+    if (Number.isNaN(a)) return Number.isNaN(b) ? 0 : b;
+    return Number.isNaN(b) ? a : a + (b - a) * part;
+  });
+}
+
+// Edges of the bands from below, one row of values per point of the line.
+export function edgesOf(of: Model, line: Timeline, shown: Bands): Float64Array[] {
+  const edges = shown.bands.map(() => new Float64Array(line.ns.length));
+  for (let i = 0; i < line.ns.length; i++) {
+    const shares = sharesAt(of, shown, line.ns[i]);
+    for (let k = 0, sum = 0; k < shares.length; k++)
+      edges[k][i] = (sum = Math.min(1, sum + shares[k])) * line.live[i];
+  }
+  return edges;
+}
+
+function fillBetween(u: uPlot, ns: Float64Array, low: Float64Array | null, high: Float64Array) {
+  const { ctx } = u;
+  const x = (i: number) => u.valToPos(ns[i], "x", true);
+  const y = (value: number) => u.valToPos(value, "y", true);
+  ctx.beginPath();
+  for (let i = 0; i < ns.length; i++) ctx.lineTo(x(i), y(high[i]));
+  for (let i = ns.length - 1; i >= 0; i--) ctx.lineTo(x(i), y(low ? low[i] : 0));
+  ctx.fill();
+}
+
+export function drawBands(u: uPlot, of: Model, line: Timeline, shown: Bands): void {
+  const { ctx } = u;
+  ctx.save();
+  const edges = edgesOf(of, line, shown);
+  edges.forEach((high, k) => {
+    ctx.fillStyle = colour(bandColour(k));
+    fillBetween(u, line.ns, k ? edges[k - 1] : null, high);
+  });
+  drawFar(u, of);
+  ctx.restore();
+}
+
+function drawFar(u: uPlot, { snapshots }: Model): void {
+  const { ctx } = u;
+  const end = u.scales.x.max ?? 0;
+  const zero = u.valToPos(0, "y", true);
+  ctx.fillStyle = colour("--ground");
+  ctx.globalAlpha = 0.55;
+  for (let s = 0, before = 0; s <= snapshots.count; s++) {
+    const at = s < snapshots.count ? snapshots.ns[s] : end;
+    const [x0, x1] = [before, at].map((ns) => u.valToPos(ns, "x", true));
+    if (at - before > end * FAR) ctx.fillRect(x0 + 1, u.bbox.top, x1 - x0 - 2, zero - u.bbox.top);
+    before = at;
+  }
+}
+
+const TICK = 4; // pixels
+
+// Where somebody looked: there everything is known by stack.
+export function drawSnapshots(u: uPlot, { snapshots }: Model): void {
+  const { ctx } = u;
+  const zero = Math.round(u.valToPos(0, "y", true));
+  ctx.save();
+  ctx.fillStyle = colour("--text");
+  for (const ns of snapshots.ns) {
+    const x = Math.round(u.valToPos(ns, "x", true));
+    ctx.fillRect(x, zero + 1, Math.max(1, devicePixelRatio), TICK * devicePixelRatio);
+  }
+  ctx.restore();
+}
+
+// Which band a point of the plot is in; null: in none of them.
+export function bandAt(of: Model, line: Timeline, ns: number, value: number): number | null {
+  const shown = bands.peek();
+  const i = indexAt(line.ns, ns);
+  if (!shown || i < 0 || value < 0) return null;
+  const live = line.live[i];
+  const shares = sharesAt(of, shown, ns);
+  for (let k = 0, sum = 0; k < shares.length; k++) {
+    sum += shares[k];
+    if (value <= sum * live) return k;
+  }
+  return null;
+}
+
+export function selectBand(index: number): void {
+  const aim = aimOf(bands.peek()!.bands[index].group);
+  if (aim) go(addFilter(aim.kind, aim.pattern));
+}
+
+// ---- the list ----
+
+// Without a pointer over the chart, of the moment selected; of none, the most each ever held.
+export function BandList({ cursor }: { cursor: number | null }) {
+  const of = use(model);
+  const shown = use(bands);
+  const names = use(bandNames);
+  const at = use(moment);
+  const { unit: asked } = use(question);
+  const word = GROUP_TERMS[use(kind)];
+  if (!shown) return null;
+  const mark = markOf(of, "live", asked);
+  const s = cursor === null ? at : nearestSnapshot(of, cursor);
+  const text = (values: Float64Array) =>
+    amount(s === null ? Math.max(...values) : s === START ? 0 : values[s], asked, mark);
+  return (
+    <ul class="bands" aria-label={`Who held it, by ${word.word}`}>
+      {shown.bands.map(({ group, live }, i) => (
+        <li key={i}>
+          <button
+            type="button"
+            class="band"
+            disabled={!aimOf(group)}
+            title={`${names[i]} ${groupPlace(of, group)}: only stacks with it`}
+            onClick={() => selectBand(i)}
+          >
+            <span class="swatch" style={{ background: `var(${bandColour(i)})` }} />
+            <span class="band-name">{names[i]}</span> <b>{text(live)}</b>
+          </button>
+        </li>
+      ))}
+      <li class="band muted">
+        <span class="swatch others" /> others <b>{text(shown.others)}</b>
+      </li>
+    </ul>
+  );
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who held the heap over time: the few groups that ever held most, one value per snapshot each, and
+// what all others held. Exact at the snapshots, like everything that is known by stack; what lies
+// between two is for who draws it to say.
+//
+// Two passes over the cells of all snapshots: the first finds the most that each group held, the
+// second keeps the curves of those chosen.
+
+import { totalAtSnapshots } from "./curves.ts";
+import { group, type Group, type GroupKind } from "./groups.ts";
+import type { View } from "./look.ts";
+import { SiteKind, type Model } from "./model.ts";
+import { isHeld, type Measure, type Unit } from "./question.ts";
+
+export interface Band {
+  group: Group;
+  live: Float64Array; // per snapshot
+}
+
+export interface Bands {
+  bands: Band[]; // by falling maximum
+  others: Float64Array; // per snapshot: all that is in none of them
+  total: Float64Array;
+}
+
+const NO_BAND = 0xffffffff;
+
+// Of the heap; memory that the program mapped itself has a curve of its own.
+function bandOfSites(model: Model, groups: readonly Group[]): Uint32Array {
+  const band = new Uint32Array(model.sites.count).fill(NO_BAND);
+  groups.forEach(({ sites }, i) => {
+    for (const site of sites)
+      if (model.sites.kind[site] !== SiteKind.pages)
+        band[site] = i;
+  });
+  return band;
+}
+
+function maxima(model: Model, unit: Unit, band: Uint32Array, n: number): Float64Array {
+  const { count, end, site } = model.snapshots;
+  const values = model.snapshots[unit];
+  const now = new Float64Array(n);
+  const most = new Float64Array(n);
+  for (let s = 0, i = 0; s < count; s++) {
+    const first = i;
+    for (; i < end[s]; i++)
+      if (band[site[i]] !== NO_BAND)
+        now[band[site[i]]] += values[i];
+    for (let k = first; k < i; k++)
+      if (band[site[k]] !== NO_BAND)
+        most[band[site[k]]] = Math.max(most[band[site[k]]], now[band[site[k]]]);
+  }
+  return most;
+}
+
+function curves(model: Model, unit: Unit, band: Uint32Array, n: number): Float64Array[] {
+  const { count, end, site } = model.snapshots;
+  const values = model.snapshots[unit];
+  const now = new Float64Array(n);
+  const live = Array.from(now, () => new Float64Array(count));
+  for (let s = 0, i = 0; s < count; s++) {
+    for (; i < end[s]; i++)
+      if (band[site[i]] !== NO_BAND)
+        now[band[site[i]]] += values[i];
+    for (let k = 0; k < n; k++)
+      live[k][s] = Math.max(0, now[k]); // numbers of a damaged capture may be negative
+  }
+  return live;
+}
+
+// Whatever has been allocated may have been held.
+function measureFor(model: Model): Measure {
+  const order: Measure[] = ["total", "peak", "live"];
+  return order.find((measure) => isHeld(model, measure)) ?? "total";
+}
+
+// At most `most` of them; groups that a filter leaves out are among the others.
+export function makeBands(view: View, kind: GroupKind, unit: Unit, most: number): Bands {
+  const { model } = view;
+  const total = totalAtSnapshots(model, unit);
+  const asked = { measure: measureFor(model), unit, from: null, to: null } as const;
+  const { items } = group(view, asked, kind);
+  const highest = maxima(model, unit, bandOfSites(model, items), items.length);
+  const order = items.map((_, i) => i).filter((i) => highest[i] > 0);
+  order.sort((a, b) => highest[b] - highest[a] || a - b);
+  const chosen = order.slice(0, most).map((i) => items[i]);
+  const live = curves(model, unit, bandOfSites(model, chosen), chosen.length);
+  const others = total.map((sum, s) => {
+    for (const values of live)
+      sum -= values[s];
+    return Math.max(0, sum); // at the peak, shares add up to it within a bound only
+  });
+  return { bands: chosen.map((one, i) => ({ group: one, live: live[i] })), others, total };
+}
+
+// The longest time between two snapshots that follow each other, the start and the end among them.
+export function worstGap(model: Model, endNs: number): number {
+  const { count, ns } = model.snapshots;
+  let worst = 0;
+  for (let s = 0, before = 0; s <= count; s++) {
+    const at = s < count ? ns[s] : endNs;
+    worst = Math.max(worst, at - before);
+    before = at;
+  }
+  return worst;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bands of the timeline: at every snapshot what the command's report has for that group and
+// moment, together with the others the whole heap, and chosen by the most that each ever held.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { makeBands, worstGap } from "../src/engine/bands.ts";
+import { totalAtSnapshots } from "../src/engine/curves.ts";
+import { group } from "../src/engine/groups.ts";
+import { emptyLook, makeView } from "../src/engine/look.ts";
+import type { Model } from "../src/engine/model.ts";
+import { modulePath } from "../src/engine/names.ts";
+import { snapshotOfKind, weigh, type Unit } from "../src/engine/question.ts";
+import { nearestSnapshot } from "../src/engine/question.ts";
+import { ask, modelOf, recorded } from "./command.ts";
+import { synthetic } from "./synthetic.ts";
+
+const UNITS: Unit[] = ["bytes", "blocks"];
+
+function frameKey(model: Model, frame: number, isPlace: boolean) {
+  const { frames, text } = model;
+  const file = frames.file[frame];
+  return JSON.stringify([text[frames.function[frame]], file ? text[file] : null,
+    isPlace ? frames.line[frame] : 0, modulePath(model, frame)]);
+}
+
+function theirKey(one: any, isPlace: boolean): string {
+  return JSON.stringify([one.function, one.file, isPlace ? one.line : 0, one.module]);
+}
+
+const CAPTURES: [string, () => string][] = [
+  ["threads that hand blocks over", () => recorded("page_handover.c", "-pthread")],
+  ["a recorded program of three threads", () => recorded("page_shapes.c", "-pthread")],
+];
+
+for (const [name, make] of CAPTURES)
+  test(`bands have the command's numbers at its moments: ${name}`, () => {
+    const file = make();
+    const model = modelOf(file);
+    const run = model.facts.image.end_ns - model.facts.image.start_ns;
+    const moments: [string, number][] = [
+      ...[13, 50, 88].map((percent): [string, number] => [
+        `${percent}%`,
+        nearestSnapshot(model, Number((BigInt(run) * BigInt(percent)) / 100n)),
+      ]),
+      ["peak", snapshotOfKind(model, "peak")!],
+      ["end", snapshotOfKind(model, "end")!],
+    ];
+    const filters = [{}, { function: ["a"] }];
+    for (const unit of UNITS)
+      for (const kind of ["place", "function"] as const)
+        for (const filter of filters) {
+          const view = makeView(model, { ...emptyLook, ...filter });
+          const all = makeBands(view, kind, unit, 40).bands;
+          const bands = all.filter(({ group }) => model.frames.function[group.frame]);
+          assert.ok(bands.length > 0); // what has no name is told by addresses
+          const words = Object.entries(filter).flatMap(([key, [word]]) => [`--${key}`, word]);
+          for (const [at, snapshot] of moments) {
+            const { json } = ask("report", file, "--sort", "live", "--by", unit, "--group", kind,
+              "--at", at, "-n", "100000", ...words);
+            const theirs = new Map<string, number>(
+              json.groups.map((one: any) => [theirKey(one, kind === "place"), one.weight]));
+            for (const { group: { frame }, live } of bands) {
+              const key = frameKey(model, frame, kind === "place");
+              assert.equal(live[snapshot], theirs.get(key) ?? 0, `${at} ${kind} ${unit} ${key}`);
+            }
+          }
+        }
+  });
+
+test("bands and others are the whole, and nobody who ever held more is left out", () => {
+  for (const seed of [1, 2, 3, 4]) {
+    const model = synthetic({ seed, nodes: 300, sites: 200, snapshots: 9 });
+    const view = makeView(model, emptyLook);
+    for (const unit of UNITS) {
+      const { bands, others, total } = makeBands(view, "place", unit, 4);
+      assert.deepEqual(total, totalAtSnapshots(model, unit));
+      const asked = { measure: "total", unit, from: null, to: null } as const;
+      const { items } = group(view, asked, "place");
+      const held = (sites: Uint32Array, s: number) => {
+        const weights = weigh(model, { measure: "live", unit, from: null, to: s });
+        let sum = 0;
+        for (const site of sites)
+          sum += model.sites.kind[site] === 1 ? 0 : weights[site];
+        return sum;
+      };
+      const most = (sites: Uint32Array) =>
+        Math.max(...total.map((_, s) => held(sites, s)));
+      const chosen = new Set(bands.map((band) => band.group.frame));
+      const least = Math.min(...bands.map((band) => most(band.group.sites)));
+      for (const item of items)
+        assert.ok(chosen.has(item.frame) || most(item.sites) <= least);
+      total.forEach((sum, s) => {
+        let inBands = 0;
+        for (const band of bands) {
+          assert.equal(band.live[s], Math.max(0, held(band.group.sites, s)));
+          inBands += band.live[s];
+        }
+        assert.equal(others[s], Math.max(0, sum - inBands));
+      });
+    }
+  }
+});
+
+test("the longest time without a look counts the start and the end", () => {
+  const model = synthetic({ seed: 5, nodes: 9, sites: 5, snapshots: 3 });
+  model.snapshots.ns.set([10, 30, 45]);
+  assert.equal(worstGap(model, 50), 20);
+  assert.equal(worstGap(model, 80), 35);
+  model.snapshots.ns.set([30, 31, 45]);
+  assert.equal(worstGap(model, 50), 30);
+});
