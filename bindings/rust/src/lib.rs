@@ -45,7 +45,7 @@ impl Scope {
     /// recorder, it does nothing.
     pub fn new(name: &str) -> Self {
         let is_open = recorder::is_there()
-            && CString::new(name).map_or(false, |name| recorder::scope_begin(&name).is_ok());
+            && CString::new(name).is_ok_and(|name| recorder::scope_begin(&name).is_ok());
         Self { is_open, of_this_thread: PhantomData }
     }
 
