@@ -99,6 +99,29 @@ bool tide_switch_sample(struct tide_store_view *view, uint32_t bits, uint64_t no
   return true;
 }
 
+// The recorder itself raises the maximum of what is mapped whenever that is higher: it may be
+// lowered beside it, and is looked at again for what came in between.
+static void restart_pages(struct tide_store_header *shared)
+{
+  int64_t live = __atomic_load_n(&shared->page_live_bytes, __ATOMIC_SEQ_CST), max = live;
+  __atomic_store_n(&shared->page_max_bytes, live, __ATOMIC_SEQ_CST);
+  live = __atomic_load_n(&shared->page_live_bytes, __ATOMIC_SEQ_CST);
+  while (live > max && !__atomic_compare_exchange_n(&shared->page_max_bytes, &max, live, false,
+                                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    ;
+}
+
+bool tide_switch_restart_peak(struct tide_store_view *view)
+{
+  struct tide_store_header *shared = tide_store_view_shared(view);
+  if (!shared)
+    return false;
+  restart_pages(shared);
+  __atomic_fetch_add(&shared->switches.peaks_asked, 1, __ATOMIC_RELEASE);
+  call_threads(view);
+  return true;
+}
+
 bool tide_switch_mark(struct tide_store_view *view, const char *name, uint64_t now_ns)
 {
   struct tide_store_switches s;

@@ -23,6 +23,10 @@ bool tide_switch_sample(struct tide_store_view *view, uint32_t bits, uint64_t no
 // How often is sampled now, of 2^n bytes; 0: all events are recorded.
 uint32_t tide_switch_sample_bits(const struct tide_store_header *h);
 
+// The recorder looks for the peak anew, from its next event on; likewise of what the program mapped
+// itself. The view must be ready. False: the store cannot be written.
+bool tide_switch_restart_peak(struct tide_store_view *view);
+
 // A mark. False: there are TIDE_MOMENTS already, or nobody has begun to write to the store. Of a
 // name too long the beginning is kept.
 bool tide_switch_mark(struct tide_store_view *view, const char *name, uint64_t now_ns);

@@ -390,6 +390,8 @@ struct tide_store_switches {
   // How often is sampled from a thread's next draw on, in bits as header.sample_bits; 0: as then.
   uint32_t sample_bits;
   uint32_t sample_most_bits; // the largest of them so far; 0: it was never changed
+  // How often was asked to look for the peak anew, from then on (header.peaks_restarted).
+  uint32_t peaks_asked;
 };
 
 struct tide_store_header {
@@ -457,6 +459,9 @@ struct tide_store_header {
   uint32_t objects_changed, objects_answered;
   char objects_missed[TIDE_OBJECTS_MISSED_BYTES]; // "": nothing
   struct tide_store_switches switches;
+  // Of switches.peaks_asked, as many as were done: by the first thread that looks up. Where the two
+  // differ nothing has happened since, and the peak is now.
+  uint32_t peaks_restarted;
 };
 
 // Where tests/programs/own_maps.h switches the recording of its own process.

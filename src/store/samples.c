@@ -186,6 +186,8 @@ static bool add_weighted(struct tide_writer *w, struct tide_cell *c, struct tide
   struct tide_weight weight = *drawn;
   uint64_t size = sample.size;
   uint32_t n = sample.n_blocks;
+  if (tide_total_is_asked())
+    tide_total_turn(w);
   end_stale(w, sample.addr, now);
   uint32_t interval = fold(w, c);
   sample.when |= tide_live_when(interval, now);
@@ -231,6 +233,8 @@ void tide_samples_end(struct tide_writer *w, const struct tide_sample *sample, u
   struct tide_end end = tide_end_of(&block, now);
   struct tide_cell *c = &tide_store.cells[sample->cell];
   struct tide_ends *ends = tide_ends_of(w, c);
+  if (tide_total_is_asked())
+    tide_total_turn(w);
   tide_total_sub(w, n * end.size, now);
   uint32_t interval = fold(w, c);
   struct tide_late_row *late =

@@ -98,6 +98,7 @@ struct tide_crowd {
   int64_t loosest;                          // share that a thread may still go by
   uint64_t exact_until;                     // disturbances, until which every event is published
   uint64_t lone_since, may_claim_at, pause; // ticks
+  uint32_t peaks_restarted;                 // as in the header, which is not believed
 };
 extern struct tide_crowd tide_crowd;
 enum { TIDE_LONG_STREAK = 64 }; // of one that publishes undisturbed, and asks to be alone

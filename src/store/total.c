@@ -66,6 +66,7 @@ static void raise_ceiling(int64_t total)
 // if the one who found it was interrupted before he came to it. In two words he would not know:
 // threads then went on freeing in the old epoch, and what they had held at the peak was lost.
 enum { EPOCH_BITS = 16 };
+#define NO_PEAK INT64_C(-1) // less than any total: the peak is now
 #define MOST_BYTES INT64_C(0x7fffffffffff)
 
 static uint64_t peak_word(int64_t bytes, uint32_t epoch)
@@ -78,14 +79,28 @@ static int64_t peak_word_bytes(uint64_t word)
   return (int64_t)(word >> EPOCH_BITS);
 }
 
+// Makes the header's maximum that of the crowd again, which alone knows after a restart. Somebody
+// who is late may have raised it to that of before.
+static void settle_max(void)
+{
+  uint64_t word;
+  do {
+    word = __atomic_load_n(&tide_crowd.peak, __ATOMIC_SEQ_CST);
+    int64_t bytes = peak_word_bytes(word);
+    __atomic_store_n(&tide_store.header->max_bytes, bytes ? bytes : NO_PEAK, __ATOMIC_SEQ_CST);
+  } while (__atomic_load_n(&tide_crowd.peak, __ATOMIC_SEQ_CST) != word);
+}
+
 static void reach_peak(uint64_t word)
 {
   struct tide_store_header *h = tide_store.header;
   int64_t bytes = peak_word_bytes(word), max = tide_load_relaxed(&h->max_bytes);
   while (bytes > max)
-    if (__atomic_compare_exchange_n(&h->max_bytes, &max, bytes, false, __ATOMIC_RELAXED,
+    if (__atomic_compare_exchange_n(&h->max_bytes, &max, bytes, false, __ATOMIC_SEQ_CST,
                                     __ATOMIC_RELAXED))
       break;
+  if (TIDE_UNLIKELY(peak_word_bytes(__atomic_load_n(&tide_crowd.peak, __ATOMIC_SEQ_CST)) < bytes))
+    settle_max(); // the peak was restarted meanwhile
   uint32_t epoch = tide_load_relaxed(&h->stamp.epoch);
   for (int16_t ahead; (ahead = (int16_t)((uint16_t)word - (uint16_t)epoch)) > 0;)
     if (__atomic_compare_exchange_n(&h->stamp.epoch, &epoch, epoch + (uint32_t)ahead, false,
@@ -123,7 +138,8 @@ static void take_over_peak(void)
 {
   const struct tide_store_header *h = tide_store.header;
   uint32_t epoch = tide_load_relaxed(&h->stamp.epoch);
-  tide_store_relaxed(&tide_crowd.peak, peak_word(tide_load_relaxed(&h->max_bytes), epoch));
+  int64_t max = tide_load_relaxed(&h->max_bytes);
+  tide_store_relaxed(&tide_crowd.peak, peak_word(max > 0 ? max : 0, epoch));
 }
 
 // Gives what the total was. The peak is raised before: whoever finds the total lower than it was
@@ -260,6 +276,16 @@ static void count_disturbance(struct tide_writer *w)
   w->streak = 0;
 }
 
+// The peak was restarted while this thread believed that it was alone: its maximum is of before.
+static TIDE_COLD void take_back_max(struct tide_writer *w)
+{
+  tide_lock_take(&lock); // who ended the solitude has taken the peak over by then
+  if (!tide_crowd.lone)
+    settle_max();
+  w->restarts = tide_crowd.peaks_restarted;
+  tide_lock_drop(&lock);
+}
+
 // An epoch above that of the crowd's peak, which is read later and only rises, is one that this
 // thread began too late.
 TIDE_COLD void tide_total_overtaken(struct tide_writer *w)
@@ -271,6 +297,8 @@ TIDE_COLD void tide_total_overtaken(struct tide_writer *w)
   if (ahead > 0)
     __atomic_compare_exchange_n(&h->stamp.epoch, &epoch, epoch - (uint32_t)ahead, false,
                                 __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  if (TIDE_UNLIKELY(w->restarts != tide_load_relaxed(&tide_crowd.peaks_restarted)))
+    take_back_max(w);
   limit(w, tide_load_relaxed(&w->slot->published));
 }
 
@@ -320,6 +348,7 @@ static void be_alone(struct tide_writer *w)
   w->high = INT64_MAX;
   w->low = INT64_MIN;
   w->streak = 0;
+  w->restarts = tide_crowd.peaks_restarted;
 }
 
 static void end_solitude(void)
@@ -378,11 +407,36 @@ static void disturb_lone(void)
   end_solitude();
 }
 
+// From now on. The epoch stays: until the total falls from a new maximum the peak is now, whatever
+// shares the cells have. Another who is alone was disturbed before.
+static TIDE_COLD void restart_peak(struct tide_writer *w, uint32_t asked)
+{
+  struct tide_store_header *h = tide_store.header;
+  uint64_t was = tide_load_acquire(&tide_crowd.peak);
+  if (tide_crowd.lone == w) {
+    tide_store_relaxed(&h->max_bytes, NO_PEAK);
+    w->crest = NO_PEAK - w->base;
+    w->restarts = asked;
+  } else {
+    while (!__atomic_compare_exchange_n(&tide_crowd.peak, &was, peak_word(0, (uint32_t)was), false,
+                                        __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
+      ;
+    settle_max();
+  }
+  tide_store_relaxed(&h->ceiling, 0);
+  raise_ceiling(total_published() + tide_crowd.slack);
+  tide_store_relaxed(&tide_crowd.peaks_restarted, asked);
+  tide_store_release(&h->peaks_restarted, asked);
+}
+
 TIDE_COLD void tide_total_turn(struct tide_writer *w)
 {
   tide_lock_take(&lock);
   if (tide_crowd.lone && tide_crowd.lone != w)
     disturb_lone();
+  uint32_t asked = tide_load_acquire(&tide_store.header->switches.peaks_asked);
+  if (asked != tide_crowd.peaks_restarted)
+    restart_peak(w, asked);
   bool asks = w->streak >= TIDE_LONG_STREAK;
   w->streak = 0;
   if (tide_crowd.lone != w) {

@@ -26,6 +26,8 @@
 //     at its end.
 //  5. header.ceiling is at least what the total ever was while there was a crowd, events under way
 //     not counted. What it was while one was alone is in max_bytes, or it is that now.
+//  All of it is since the peak was last restarted, which somebody outside may ask for
+//  (observe/switches.h): max_bytes is then -1, so that the peak is now until the total falls.
 //
 // A crowd of few publishes every event at first (the share is 0, and the peak exact): threads that
 // live shortly or take turns never come to more. One that goes on publishing undisturbed asks to be
@@ -46,10 +48,18 @@ void tide_total_leave(struct tide_writer *w);
 // Publishes what the thread held back; finds the peak of a crowd.
 void tide_total_publish(struct tide_writer *w);
 
+// Somebody wants the peak restarted, and nobody has done it yet.
+TIDE_HOT bool tide_total_is_asked(void)
+{
+  return TIDE_UNLIKELY(tide_load_relaxed(&tide_store.header->switches.peaks_asked) !=
+                       tide_load_relaxed(&tide_crowd.peaks_restarted));
+}
+
 // The thread looks up. True: tide_total_turn() is to be called, with nothing waiting (pairs.h).
 TIDE_HOT bool tide_total_calls(const struct tide_writer *w)
 {
-  return w->turn != tide_load_acquire(&tide_crowd.turn) || w->streak >= TIDE_LONG_STREAK;
+  return w->turn != tide_load_acquire(&tide_crowd.turn) || w->streak >= TIDE_LONG_STREAK ||
+         tide_total_is_asked();
 }
 void tide_total_turn(struct tide_writer *w);
 

@@ -43,6 +43,7 @@ struct tide_writer {
   int64_t base;             // alone: the total without it
   uint32_t turn;            // of tide_crowd, as last seen
   uint32_t streak;          // times it published without another thread in between
+  uint32_t restarts;        // of the peak, when it was last alone
   const uint32_t *idle;     // of its thread: 0 while that is in an event; NULL: not known
   uint32_t *owes;           // of its thread: set, it looks up at the end of an event; may be NULL
   struct tide_writer *next_awake, *prev_awake;
