@@ -330,6 +330,7 @@ static void await_round_or_end(struct tide_watch *watch, uint64_t round_ns, uint
     wait_ms = 0;
   struct epoll_event events[128];
   int n = epoll_wait(watch->epoll_fd, events, 128, wait_ms < 60000 ? (int)wait_ms : 60000);
+  bool is_asked = false;
   for (int i = 0; i < n; i++) {
     void *whose = events[i].data.ptr;
     eventfd_t drained;
@@ -338,10 +339,12 @@ static void await_round_or_end(struct tide_watch *watch, uint64_t round_ns, uint
     else if (whose == watch)
       tide_control_drain(watch->options.control);
     else if (whose == watch->desk)
-      tide_desk_serve(watch->desk, tide_watch_answer, watch);
+      is_asked = true;
     else
       ((struct tide_watched *)whose)->ended = true;
   }
+  if (is_asked) // last: images may be let go of by it, and events be about them
+    tide_desk_serve(watch->desk, tide_watch_answer, watch);
 }
 
 // Has a process that came for a store become another program without a word?
