@@ -84,7 +84,7 @@ def read_list():
     """Each entry as a dictionary; of LIVE, SINCE, WHERE and HISTOGRAMS by their "macro"."""
     names = {
         "": "field type rule code store unit key figure needs what",
-        "_LIVE": "field more less unit key figure needs what",
+        "_LIVE": "field before more less unit key figure needs what",
         "_SINCE": "flag format",
         "_WHERE": "flag format",
         "_HISTOGRAMS": "",

@@ -128,6 +128,8 @@ static void doubt_heap(const struct tide_profile *profile, enum tide_limited wha
     doubt(bounds, TIDE_DOUBT_LOST, only_grows(what));
   if (image->lacks & TIDE_LACK_BEFORE)
     doubt(bounds, TIDE_DOUBT_BEFORE, true);
+  if (image->is_reset)
+    doubt(bounds, TIDE_DOUBT_RESET, true);
   doubt_allocators(profile, what, bounds);
 }
 

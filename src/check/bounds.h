@@ -20,6 +20,7 @@
   X(DAMAGED, "damaged")       /* the file */                                                       \
   X(UNFINISHED, "unfinished") /* the recording was not ended, or the process went on */            \
   X(STEPPED_ASIDE, "stepped-aside")                                                                \
+  X(RESET, "reset")                                                                                \
   X(PAUSED, "paused")                                                                              \
   X(LOST, "lost")         /* events */                                                             \
   X(BEFORE, "before")     /* it was attached to later */                                           \

@@ -32,19 +32,7 @@ struct order {
   bool force, quiet;
 };
 
-static const char usage[] = "tidemark ctl PID on|off|sample=SIZE|mark NAME|dump FILE";
-
-// What is asked for and cannot be had while it goes on, with what can.
-static enum tide_err refuse_word(const char *word, struct tide_diag *diag)
-{
-  if (!strcmp(word, "reset"))
-    return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
-                     "a recording cannot begin anew while it goes on: 'tidemark ctl PID mark NAME' "
-                     "names this moment, and 'tidemark report --range NAME..' tells what was "
-                     "allocated after it and is held (--sort total: all that was, --sort leak: "
-                     "what of it was never freed)");
-  return TIDE_ERR_OK;
-}
+static const char usage[] = "tidemark ctl PID on|off|sample=SIZE|mark NAME|dump FILE|reset";
 
 static enum tide_err parse_interval(const char *text, uint32_t *ret_bits, struct tide_diag *diag)
 {
@@ -66,7 +54,8 @@ static enum tide_err parse_order(const struct tide_arguments *arguments, struct 
     bool has_operand;
   } verbs[] = {{"state", TIDE_DESK_STATE, false}, {"on", TIDE_DESK_ON, false},
                {"off", TIDE_DESK_OFF, false},     {"sample", TIDE_DESK_SAMPLE, true},
-               {"mark", TIDE_DESK_MARK, true},    {"dump", TIDE_DESK_DUMP, true}};
+               {"mark", TIDE_DESK_MARK, true},    {"dump", TIDE_DESK_DUMP, true},
+               {"reset", TIDE_DESK_RESET, false}};
   struct order order = {.ask = {.magic = TIDE_DESK_MAGIC, .version = TIDE_DESK_VERSION},
                         .force = arguments->force,
                         .quiet = arguments->quiet};
@@ -78,9 +67,6 @@ static enum tide_err parse_order(const struct tide_arguments *arguments, struct 
     return tide_fail(diag, TIDE_ERR_USAGE, "'%s' is no process id", arguments->rest[0]);
   order.ask.pid = (uint32_t)pid;
   const char *word = arguments->n_rest > 1 ? arguments->rest[1] : "state";
-  enum tide_err refused = refuse_word(word, diag);
-  if (refused)
-    return refused;
   static const char interval[] = "sample="; // of which the rest is the operand
   const char *joined =
       strncmp(word, interval, sizeof interval - 1) ? NULL : word + sizeof interval - 1;
@@ -176,6 +162,17 @@ static void say_sampled(const struct order *order, const struct tide_desk_answer
     tide_say("it was one sample for %s already", size);
 }
 
+static void say_reset(const struct tide_desk_answer *answer)
+{
+  char count[TIDE_UNITS_MAX];
+  if (answer->n_changed)
+    tide_say("numbers of %s %s count from now on; blocks that live are told as from before",
+             tide_units_plain(count, answer->n_changed),
+             tide_units_plural(answer->n_changed, "process", "processes"));
+  else
+    tide_say("nothing has been recorded yet, so there is nothing to reset");
+}
+
 static void say_done(const struct order *order, const struct tide_desk_answer *answer)
 {
   if (order->ask.verb == TIDE_DESK_STATE) {
@@ -189,6 +186,8 @@ static void say_done(const struct order *order, const struct tide_desk_answer *a
     tide_say("marked '%s'", order->ask.name);
   else if (order->ask.verb == TIDE_DESK_SAMPLE)
     say_sampled(order, answer);
+  else if (order->ask.verb == TIDE_DESK_RESET)
+    say_reset(answer);
   else if (order->ask.verb != TIDE_DESK_DUMP && !answer->n_changed && answer->n_processes)
     tide_say("recording was %s already", is_off ? "off" : "on");
   else if (order->ask.verb != TIDE_DESK_DUMP)
@@ -267,6 +266,11 @@ static enum tide_err tell_store(const struct order *order, struct tide_diag *dia
       err = tide_fail(diag, TIDE_ERR_LIMIT, "no mark: there are %d already", TIDE_MOMENTS);
     break;
   case TIDE_DESK_DUMP: err = dump_store(order, path, diag); break;
+  case TIDE_DESK_RESET:
+    err = tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                    "no tidemark watches this process that could keep the numbers of this moment: "
+                    "start it with 'tidemark run', or 'tidemark attach' to it, to reset them");
+    break;
   case TIDE_DESK_SNAPSHOT: break; // nobody asks for it here
   }
   tide_store_view_close(&view);

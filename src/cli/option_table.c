@@ -52,13 +52,14 @@ const struct tide_verb_row tide_verb_rows[TIDE_VERBS_N] = {
          "terminal goes to a file beside the capture. FILE as for report.\n",
          TIDE_OPERAND_CAPTURE},
     [TIDE_VERB_CTL] =
-        {"ctl", "PID [on|off|sample=SIZE|mark NAME|dump FILE]",
+        {"ctl", "PID [on|off|reset|sample=N|mark NAME|dump FILE]",
          "tell a recording what to do while it goes on",
          "PID is a process that is recorded, by run, attach or a preloaded library; it\n"
          "concerns its whole recording. off: new blocks are not recorded until on; those\n"
          "that are known stay so, and their ends are counted. mark: the moment gets a\n"
-         "name on the timeline. dump: a capture of now, written to FILE. Without a word:\n"
-         "how it is. Nothing is called in the process, and nobody is stopped.\n",
+         "name on the timeline. dump: a capture of now, written to FILE. reset: all that\n"
+         "is counted counts from now on, and what lives is told as from before. Without\n"
+         "a word: how it is. Nothing is called in the process, and nobody is stopped.\n",
          TIDE_OPERAND_NONE},
     [TIDE_VERB_DETACH] = {"detach", "PID", "let go of a process that tidemark is attached to",
                           "For one whose tidemark was killed; another that still records it ends\n"

@@ -361,7 +361,9 @@ static void tell_process(struct tide_push_moments *m, struct push_sending *sendi
   subject->told = told;
   snprintf(subject->pid, sizeof subject->pid, "%" PRIu32, profile->image->pid);
   set_times(subject, sending->capture, m->latest_ns);
-  uint64_t allocated = profile->totals.b_alloc - told->allocated_bytes;
+  uint64_t allocated = profile->totals.b_alloc;
+  if (allocated >= told->allocated_bytes) // else the numbers were reset since
+    allocated -= told->allocated_bytes;
   for (size_t i = 0; i < sending->n_outboxes; i++) {
     if (!sending->outboxes[i])
       continue;

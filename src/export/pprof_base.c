@@ -20,6 +20,8 @@ struct entry {
 struct tide_pprof_base {
   struct entry *entries; // by rising stack
   size_t n;
+  uint64_t allocated_bytes; // in all
+  bool is_reset;
 };
 
 // One per frame. A frame's parent comes before it.
@@ -65,6 +67,8 @@ struct tide_pprof_base *tide_pprof_base_take(const struct tide_profile *profile)
   struct tide_pprof_base *base = tide_alloc(sizeof *base);
   uint64_t *hashes = stack_hashes(profile->image);
   base->n = profile->n_sites;
+  base->allocated_bytes = profile->totals.b_alloc;
+  base->is_reset = profile->image->is_reset;
   base->entries = tide_alloc_array(base->n + 1, sizeof *base->entries);
   for (size_t i = 0; i < base->n; i++)
     base->entries[i].stack = hashes[profile->sites[i].stack];
@@ -83,12 +87,22 @@ void tide_pprof_base_free(struct tide_pprof_base *base)
   free(base);
 }
 
+// The numbers were reset between the two: all that was allocated since then is new.
+static bool is_reset_since(const struct tide_pprof_base *base, const struct tide_profile *profile)
+{
+  return profile->image->is_reset &&
+         (!base->is_reset || profile->totals.b_alloc < base->allocated_bytes);
+}
+
 void tide_pprof_base_subtract(const struct tide_pprof_base *base,
                               const struct tide_profile *profile,
                               const struct tide_question *question, int64_t *values)
 {
   unsigned row = question->measure == TIDE_MEASURE_TOTAL ? ALLOCATED : HELD;
   unsigned unit = question->unit == TIDE_UNIT_BYTES;
+  bool is_allocated = row == ALLOCATED;
+  if (is_allocated && is_reset_since(base, profile))
+    return;
   uint64_t *hashes = stack_hashes(profile->image);
   for (size_t i = 0; i < profile->n_sites; i++) {
     struct entry key = {.stack = hashes[profile->sites[i].stack]};
@@ -96,6 +110,9 @@ void tide_pprof_base_subtract(const struct tide_pprof_base *base,
         base->n ? bsearch(&key, base->entries, base->n, sizeof key, by_stack) : NULL;
     if (before)
       values[i] -= before->values[row][unit];
+    // After another reset that nothing tells of; never less than nothing.
+    if (is_allocated && profile->image->is_reset && values[i] < 0)
+      values[i] = 0;
   }
   free(hashes);
 }

@@ -13,7 +13,8 @@ struct tide_pprof_base *tide_pprof_base_take(const struct tide_profile *profile)
 void tide_pprof_base_free(struct tide_pprof_base *base); // NULL is fine
 
 // Takes the earlier values off those of a later profile, one per site, that were weighed by this
-// question: TOTAL or LIVE, of the whole run.
+// question: TOTAL or LIVE, of the whole run. If the numbers were reset in between, nothing is taken
+// off what was allocated since.
 void tide_pprof_base_subtract(const struct tide_pprof_base *base,
                               const struct tide_profile *profile,
                               const struct tide_question *question, int64_t *values);

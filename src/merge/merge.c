@@ -238,6 +238,9 @@ static void set_identity(struct tide_merging *m)
 #include "model/numbers.def"
     merge_end(image, input);
   }
+  image->is_reset = false; // some may have been, and others not
+  for (size_t i = 0; i < m->n_inputs; i++)
+    image->is_reset |= m->inputs[i]->is_reset;
   set_sampling(m);
 }
 

@@ -25,6 +25,17 @@ uint16_t *tide_image_root_flags(const struct tide_image *image)
   return flags;
 }
 
+static void add_wrapping(int64_t *sum, uint64_t more)
+{
+  *sum = (int64_t)((uint64_t)*sum + more);
+}
+
+void tide_image_sums_live(struct tide_image_sums *sums)
+{
+  sums->live_blocks = (int64_t)((uint64_t)sums->before_blocks + sums->n_alloc - sums->n_free);
+  sums->live_bytes = (int64_t)((uint64_t)sums->before_bytes + sums->b_alloc - sums->b_free);
+}
+
 void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums *ret_sums)
 {
   struct tide_image_sums sums = {0};
@@ -42,11 +53,12 @@ void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums
     sums.b_alloc += site.b_alloc;
     sums.n_free += site.n_free;
     sums.b_free += site.b_free;
+    add_wrapping(&sums.before_blocks, (uint64_t)site.before_blocks);
+    add_wrapping(&sums.before_bytes, (uint64_t)site.before_bytes);
     sums.n_resize += site.n_resize;
     resized += site.b_resize_new - site.b_resize_old;
   }
-  sums.live_blocks = (int64_t)(sums.n_alloc - sums.n_free);
-  sums.live_bytes = (int64_t)(sums.b_alloc - sums.b_free);
+  tide_image_sums_live(&sums);
   sums.resized_bytes = (int64_t)resized;
   *ret_sums = sums;
 }
@@ -92,11 +104,6 @@ static struct tide_snapshot_row *row_of(const struct stack_rows *all, uint32_t s
   return all->row_of[stack] ? &all->rows[all->row_of[stack] - 1] : NULL;
 }
 
-static void add_wrapping(int64_t *sum, uint64_t more)
-{
-  *sum = (int64_t)((uint64_t)*sum + more);
-}
-
 // Takes away what a snapshot has counted already. Never below zero: a broken store may have had
 // other numbers when it was looked at.
 static void take_off(uint64_t *sum, uint64_t counted)
@@ -137,8 +144,8 @@ static struct tide_snapshot end_snapshot(const struct tide_image *image)
   for (size_t i = 0; i < image->n_sites; i++) {
     const struct tide_site site = tide_image_site(image, i);
     struct tide_snapshot_row *row = row_of(&all, site.stack);
-    add_wrapping(&row->live_bytes, site.b_alloc - site.b_free);
-    add_wrapping(&row->live_blocks, site.n_alloc - site.n_free);
+    add_wrapping(&row->live_bytes, (uint64_t)tide_counters_live_bytes(&site.counters));
+    add_wrapping(&row->live_blocks, (uint64_t)tide_counters_live_blocks(&site.counters));
     row->n_alloc += site.n_alloc;
     row->b_alloc += site.b_alloc;
   }
@@ -315,7 +322,7 @@ struct tide_amount tide_image_bytes(const struct tide_image *image, enum tide_fi
     return (struct tide_amount){bytes, TIDE_WITHIN, 0};
   if (figure == TIDE_FIGURE_PEAK)
     return peak_of(image, bytes);
-  if (figure == TIDE_FIGURE_OWN_MAX && tide_image_is_merged(image))
+  if (figure == TIDE_FIGURE_OWN_MAX && (tide_image_is_merged(image) || image->is_reset))
     return (struct tide_amount){bytes, TIDE_AT_MOST, 0};
   return tide_exact(bytes);
 }

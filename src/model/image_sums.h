@@ -7,6 +7,8 @@
 #include "model/model.h"
 
 void tide_image_heap_sums(const struct tide_image *image, struct tide_image_sums *ret_sums);
+// What is live follows from the others.
+void tide_image_sums_live(struct tide_image_sums *sums);
 
 // Recordings of several threads once told a peak that the shares of the stacks added up to only
 // within its bound. Makes it what they add up to, and the bound wider by as much. Of a file that

@@ -174,6 +174,7 @@ struct tide_loss { // all counts of events or stacks; zero is what we want to se
 struct tide_image_sums {
   uint64_t n_alloc, b_alloc, n_free, b_free;
   int64_t live_blocks, live_bytes;
+  int64_t before_blocks, before_bytes; // live when the numbers were reset, if they were
   uint64_t n_resize;
   int64_t resized_bytes; // new sizes - old sizes; has a meaning if the image has_resized_bytes
 };

@@ -15,7 +15,7 @@ const struct tide_number tide_number_list[] = {
 #define TIDE_NUMBER(field, type, rule, code, store, unit, key, figure, needs, what)                \
   {key,  AT(field), IS_SIGNED(type), TIDE_NUMBER_##unit, TIDE_NUMBER_##rule, TIDE_FIGURE_##figure, \
    needs},
-#define TIDE_NUMBER_LIVE(field, more, less, unit, key, figure, needs, what)                        \
+#define TIDE_NUMBER_LIVE(field, before, more, less, unit, key, figure, needs, what)                \
   {key, AT(field), true, TIDE_NUMBER_##unit, TIDE_NUMBER_LEFT, TIDE_FIGURE_##figure, needs},
 #include "model/numbers.def"
 };
@@ -71,8 +71,8 @@ void tide_numbers_add(struct tide_numbers *sum, const struct tide_numbers *more)
 
 void tide_numbers_live(struct tide_numbers *numbers)
 {
-#define TIDE_NUMBER_LIVE(field, more, less, ...)                                                   \
-  numbers->field = (int64_t)(numbers->more - numbers->less);
+#define TIDE_NUMBER_LIVE(field, before, more, less, ...)                                           \
+  numbers->field = (int64_t)((uint64_t)numbers->before + numbers->more - numbers->less);
 #include "model/numbers.def"
 }
 

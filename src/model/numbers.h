@@ -104,6 +104,12 @@ static inline bool tide_number_adds_up(const struct tide_number *number)
   return number->rule == TIDE_NUMBER_DONE || number->rule == TIDE_NUMBER_HELD ||
          number->rule == TIDE_NUMBER_LEFT;
 }
+// What was live at a reset: it is held, and told of everything at once, too.
+static inline bool tide_number_is_of_before(const struct tide_number *number)
+{
+  return number->at == offsetof(struct tide_numbers, before_blocks) ||
+         number->at == offsetof(struct tide_numbers, before_bytes);
+}
 // Its key where it is told of everything at once: in totals, and in tables.
 const char *tide_number_name(const struct tide_number *number);
 // As it is told: of a variance, the standard error.
@@ -117,6 +123,14 @@ uint64_t tide_error_of_bytes(uint64_t spread);
 void tide_counters_add(struct tide_counters *sum, const struct tide_counters *more);
 void tide_numbers_add(struct tide_numbers *sum, const struct tide_numbers *more);
 void tide_numbers_live(struct tide_numbers *numbers);
+static inline int64_t tide_counters_live_bytes(const struct tide_counters *c)
+{
+  return (int64_t)((uint64_t)c->before_bytes + c->b_alloc - c->b_free);
+}
+static inline int64_t tide_counters_live_blocks(const struct tide_counters *c)
+{
+  return (int64_t)((uint64_t)c->before_blocks + c->n_alloc - c->n_free);
+}
 // The two halves of a row: what its thread did, and what it holds of its own.
 struct tide_numbers tide_counters_done(const struct tide_counters *row);
 struct tide_numbers tide_numbers_held(const struct tide_numbers *numbers);

@@ -44,6 +44,7 @@ struct collecting {
     struct tide_tally did;
   } * first;
   bool *wanted; // it may have changed
+  uint32_t id;  // of the cell at hand
 };
 
 void tide_intervals_done(struct tide_intervals *intervals)
@@ -103,6 +104,14 @@ static void note_seen(struct tide_intervals *intervals, struct tide_interval_cel
   }
 }
 
+struct tide_tally tide_interval_seen(const struct tide_intervals *intervals, uint32_t cell)
+{
+  size_t at = cell / CHUNK_CELLS;
+  if (at >= intervals->n_chunks || !intervals->chunks[at])
+    return (struct tide_tally){0};
+  return seen_of(intervals, &intervals->chunks[at][cell % CHUNK_CELLS]).seen;
+}
+
 uint32_t tide_interval_end(struct tide_store_view *view)
 {
   struct tide_store_header *header = tide_store_view_shared(view);
@@ -124,7 +133,7 @@ static uint64_t more_since(uint64_t now, uint64_t *seen)
   return more;
 }
 
-static void take_counts(struct collecting *c, struct tide_interval_wide *cell, uint32_t stack,
+static void take_counts(const struct collecting *c, struct tide_interval_wide *cell, uint32_t stack,
                         uint32_t interval, const struct tide_tally *now)
 {
   struct tide_tally more = {
@@ -134,7 +143,7 @@ static void take_counts(struct collecting *c, struct tide_interval_wide *cell, u
       .b_free = more_since(now->b_free, &cell->seen.b_free),
   };
   if (more.n_alloc || more.b_alloc || more.n_free || more.b_free)
-    c->take(c->context, stack, interval, &more);
+    c->take(c->context, c->id, stack, interval, &more);
 }
 
 static void take_closing(struct collecting *c, struct tide_interval_wide *cell, uint32_t stack,
@@ -245,6 +254,7 @@ static void take_block(void *context, const struct tide_cell_block *block)
       continue;
     struct tide_interval_cell *cell = cell_at(c->intervals, block->first + i);
     struct tide_interval_wide seen = seen_of(c->intervals, cell);
+    c->id = block->first + i;
     take_cell(c, &c->first[i], block->owners[i].stack, &now[i], &seen);
     note_seen(c->intervals, cell, &seen);
   }

@@ -54,7 +54,7 @@ struct tide_intervals {
   struct tide_resizes resizes; // likewise
 };
 
-typedef void tide_interval_take(void *context, uint32_t stack, uint32_t interval,
+typedef void tide_interval_take(void *context, uint32_t cell, uint32_t stack, uint32_t interval,
                                 const struct tide_tally *more);
 
 // Adds what a cell has of resizes.
@@ -72,6 +72,9 @@ uint32_t tide_interval_end(struct tide_store_view *view);
 // must be up to date.
 void tide_intervals_collect(struct tide_intervals *intervals, struct tide_store_view *view,
                             uint32_t before, tide_interval_take *take, void *context);
+
+// What was taken of a cell so far.
+struct tide_tally tide_interval_seen(const struct tide_intervals *intervals, uint32_t cell);
 
 // ---- late frees ----
 //

@@ -77,9 +77,18 @@ static void look_at_memory(struct tide_rss *rss, const struct tide_store_view *v
     rss->max_recorder_bytes = recorder_bytes;
 }
 
+void tide_rss_restart(struct tide_rss *rss)
+{
+  rss->old_mark_bytes = tide_proc_marks(rss->pid).high_bytes;
+  rss->at_tick = rss->marked = (struct tide_rss_high){0};
+  rss->max_own_bytes = rss->max_all_bytes = rss->max_swapped_bytes = 0;
+  rss->untouched = (struct tide_untouched){0};
+}
+
 void tide_rss_note_mark(struct tide_rss *rss, uint64_t time_ns, uint64_t high_bytes)
 {
-  if (high_bytes > rss->max_all_bytes && high_bytes > rss->marked.all_bytes)
+  if (high_bytes > rss->max_all_bytes && high_bytes > rss->marked.all_bytes &&
+      high_bytes > rss->old_mark_bytes)
     rss->marked = (struct tide_rss_high){time_ns, high_bytes, -1};
 }
 

@@ -61,6 +61,7 @@ struct tide_rss {
   // recorder's: ticks are thinned out, and this one is kept.
   struct tide_rss_high at_tick;
   uint64_t max_own_bytes;
+  uint64_t old_mark_bytes;     // the kernel's high water mark at a restart
   struct tide_rss_high marked; // the kernel's high water mark; reached then or a little earlier
   uint64_t max_all_bytes;      // over all ticks
   uint64_t ceiling_bytes, ceiling_ns; // up to that moment there was never more; 0: not known
@@ -80,6 +81,10 @@ void tide_rss_done(struct tide_rss *rss);
 // live_bytes.
 uint64_t tide_rss_take(struct tide_rss *rss, const struct tide_store_view *view, uint64_t time_ns,
                        int64_t live_bytes, size_t n_sharing);
+
+// The highest are looked for anew, from now on. What the kernel has as its high water mark counts
+// only if it rises.
+void tide_rss_restart(struct tide_rss *rss);
 
 // A high water mark that somebody else has heard of.
 void tide_rss_note_mark(struct tide_rss *rss, uint64_t time_ns, uint64_t high_bytes);

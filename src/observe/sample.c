@@ -46,6 +46,7 @@ void tide_sampler_done(struct tide_sampler *sampler)
   free(sampler->is_stack);
   tide_intervals_done(&sampler->intervals);
   tide_late_frees_done(&sampler->lates);
+  tide_before_free(sampler->before);
   *sampler = (struct tide_sampler){.rss.resident = {.statm_fd = -1, .pagemap_fd = -1}};
 }
 
@@ -84,6 +85,23 @@ static void thin_ticks(struct tide_sampler *sampler)
   sampler->tick_interval_ns *= 2;
 }
 
+// A walk may have missed what was under way at the reset.
+static uint64_t more_than(uint64_t now, uint64_t before)
+{
+  return now > before ? now - before : 0;
+}
+
+static void take_off_before(const struct tide_before *before, struct tide_tally *heap,
+                            struct tide_resizes *resizes)
+{
+  heap->n_alloc = more_than(heap->n_alloc, before->heap.n_alloc);
+  heap->b_alloc = more_than(heap->b_alloc, before->heap.b_alloc);
+  heap->n_free = more_than(heap->n_free, before->heap.n_free);
+  resizes->n = more_than(resizes->n, before->resizes.n);
+  resizes->b_old = more_than(resizes->b_old, before->resizes.b_old);
+  resizes->b_new = more_than(resizes->b_new, before->resizes.b_new);
+}
+
 // False: no more snapshots are to be had, and this was a walk alone.
 static bool walk_cells(struct tide_sampler *sampler, struct tide_store_view *view,
                        struct tide_tick *tick, bool snapshot)
@@ -101,10 +119,12 @@ static bool walk_cells(struct tide_sampler *sampler, struct tide_store_view *vie
     heap = walk.heap;
     resizes = walk.resizes;
   }
+  tick->live_blocks = at_least_zero(heap.n_alloc - heap.n_free);
+  if (sampler->before)
+    take_off_before(sampler->before, &heap, &resizes);
   tick->n_alloc = heap.n_alloc;
   tick->b_alloc = heap.b_alloc;
   tick->n_free = heap.n_free;
-  tick->live_blocks = at_least_zero(heap.n_alloc - heap.n_free);
   tick->n_resize = resizes.n;
   tick->b_resized = (int64_t)(resizes.b_new - resizes.b_old);
   return taken || !snapshot;
@@ -167,4 +187,27 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
           time_ns + later_of(sampler->snapshot_interval_ns, walk_ns * SNAPSHOT_REST * n_sharing);
   }
   return sampler->next_tick_ns;
+}
+
+bool tide_sampler_reset(struct tide_sampler *sampler, struct tide_store_view *view,
+                        uint64_t time_ns, uint64_t monotonic_ns)
+{
+  tide_store_view_nodes(view);
+  if (!tide_sampler_snapshot(sampler, view, time_ns))
+    return false;
+  tide_sampler_forget_snapshots(sampler);
+  view->before = NULL;
+  tide_before_free(sampler->before);
+  sampler->before = tide_before_new(view, &sampler->intervals, monotonic_ns);
+  view->before = sampler->before;
+  sampler->n_ticks = 0;
+  sampler->tick_interval_ns = FIRST_TICK_INTERVAL_NS;
+  sampler->next_tick_ns = sampler->next_walk_ns = time_ns;
+  // Snapshots are numbered, and there are only so many numbers.
+  if (view->header.stamp.interval < TIDE_LAST_INTERVAL / 2) {
+    sampler->snapshot_interval_ns = FIRST_SNAPSHOT_INTERVAL_NS;
+    sampler->next_snapshot_ns = time_ns + FIRST_SNAPSHOT_INTERVAL_NS;
+  }
+  tide_rss_restart(&sampler->rss);
+  return true;
 }

@@ -17,6 +17,7 @@
 #pragma once
 #include "base/buf.h"
 #include "model/model.h"
+#include "observe/before.h"
 #include "observe/intervals.h"
 #include "observe/rss.h"
 #include "observe/store_view.h"
@@ -69,6 +70,7 @@ struct tide_sample_snapshot {
   struct tide_sample_rows rows;
   size_t n_full; // rows it will have in an image, of what is live, too: at most
   bool is_mark;  // of a moment that has a name: others are thinned out before it
+  bool is_reset; // what came before it is live there, and counted nowhere; it stays, as the first
 };
 
 struct tide_sample_straggler { // seen after the snapshot it belongs to
@@ -92,10 +94,13 @@ struct tide_sampler {
   size_t n_joined; // stragglers of all walks before
   struct tide_intervals intervals;
   struct tide_late_frees lates;
-  bool walked;        // the store cannot be written: snapshots are no instants, and nothing is late
-  bool finished;      // the target has ended, and all of it was taken
-  bool lost;          // late frees found no room in the store
-  uint64_t *is_stack; // a bit per node: a cell was seen there
+  bool walked;   // the store cannot be written: snapshots are no instants, and nothing is late
+  bool finished; // the target has ended, and all of it was taken
+  bool lost;     // late frees found no room in the store
+  struct tide_before *before; // what was counted up to the latest reset; NULL: there was none
+  uint32_t reset_interval;    // the last of those
+  const uint8_t *kinds;       // of stacks, the view's, while it is walked
+  uint64_t *is_stack;         // a bit per node: a cell was seen there
   size_t cap_nodes, n_stacks;
   // Times on the capture's clock.
   uint64_t tick_interval_ns, next_tick_ns, next_walk_ns;
@@ -122,6 +127,16 @@ bool tide_sampler_snapshot(struct tide_sampler *sampler, struct tide_store_view 
 
 // The latest one is of a moment with a name.
 void tide_sampler_mark_snapshot(struct tide_sampler *sampler);
+
+// All that was counted up to now is taken off from now on, for whoever reads the view, which gets
+// the sampler's `before`: timeline and snapshots begin anew, with what is live now. The view must
+// be ready. monotonic_ns: now, too. False: there can be no more snapshots, and nothing was done.
+bool tide_sampler_reset(struct tide_sampler *sampler, struct tide_store_view *view,
+                        uint64_t time_ns, uint64_t monotonic_ns);
+
+// What tide_sampler_reset() does to the snapshots: the latest takes over the counts of all others,
+// and is the first from now on.
+void tide_sampler_forget_snapshots(struct tide_sampler *sampler);
 
 // Drops every other snapshot but the last, and those of marks as long as others can go, and takes
 // them half as often from now on.

@@ -24,8 +24,14 @@ static int64_t between_signed(int64_t a, int64_t b, double share)
   return (int64_t)(b > a ? (uint64_t)a + rise : (uint64_t)a - fall);
 }
 
-// Fills ticks (from, to) exclusive, whose ends are counted, in proportion to time.
-static void fill_gap(struct tide_sample_tick *ticks, size_t from, size_t to)
+static int64_t at_least_zero(int64_t n)
+{
+  return n > 0 ? n : 0;
+}
+
+// Fills ticks (from, to) exclusive, whose ends are counted, in proportion to time. before: blocks
+// that were live when the counts began.
+static void fill_gap(struct tide_sample_tick *ticks, size_t from, size_t to, int64_t before)
 {
   const struct tide_tick *a = &ticks[from].tick, *b = &ticks[to].tick;
   for (size_t i = from + 1; i < to; i++) {
@@ -38,7 +44,7 @@ static void fill_gap(struct tide_sample_tick *ticks, size_t from, size_t to)
     t->n_resize = between(a->n_resize, b->n_resize, share);
     t->b_resized = between_signed(a->b_resized, b->b_resized, share);
     if (!ticks[i].counted && t->live_blocks == 0)
-      t->live_blocks = t->n_alloc > t->n_free ? (int64_t)(t->n_alloc - t->n_free) : 0;
+      t->live_blocks = at_least_zero((int64_t)((uint64_t)before + t->n_alloc - t->n_free));
   }
 }
 
@@ -137,9 +143,11 @@ static void fill_ticks(const struct tide_sampler *sampler, struct tide_image *im
 {
   size_t n;
   TIDE_CLEANUP_FREE struct tide_sample_tick *ticks = lay_out(sampler, image, &n);
+  const struct tide_tally *had = sampler->before ? &sampler->before->heap : NULL;
+  int64_t before = had ? (int64_t)(had->n_alloc - had->n_free) : 0;
   for (size_t i = 1, counted = 0; i < n; i++)
     if (ticks[i].counted) {
-      fill_gap(ticks, counted, i);
+      fill_gap(ticks, counted, i, before);
       counted = i;
     }
   image->ticks = tide_alloc_array(n - 1, sizeof *image->ticks);

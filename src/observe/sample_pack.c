@@ -172,12 +172,12 @@ static void take_off(uint64_t *sum, uint64_t counted)
   *sum -= counted < *sum ? counted : *sum;
 }
 
-static void advance_stack(struct tide_pack_stack *s, const struct tide_tally *more)
+static void advance_stack(struct tide_pack_stack *s, const struct tide_tally *more, bool counts)
 {
   s->now_bytes = minus(s->now_bytes, minus((int64_t)more->b_free, (int64_t)more->b_alloc));
   s->now_blocks = minus(s->now_blocks, minus((int64_t)more->n_free, (int64_t)more->n_alloc));
-  take_off(&s->n_alloc, more->n_alloc);
-  take_off(&s->b_alloc, more->b_alloc);
+  take_off(&s->n_alloc, counts ? more->n_alloc : 0);
+  take_off(&s->b_alloc, counts ? more->b_alloc : 0);
 }
 
 static void put_again(const struct packing *p, struct columns *changes, size_t at)
@@ -188,10 +188,10 @@ static void put_again(const struct packing *p, struct columns *changes, size_t a
 
 // Behind a peak all stacks that it had may be told anew.
 static void put_timed(struct packing *p, const struct tide_snapshot *snapshot,
-                      const struct tide_sample_rows *rows)
+                      const struct tide_sample_snapshot *taken)
 {
   struct columns changes = {0}, counts = {0};
-  struct tide_sample_reader reader = tide_sample_reader_make(rows);
+  struct tide_sample_reader reader = tide_sample_reader_make(&taken->rows);
   size_t at = 0; // the first stack that was not looked at
   for (; reader.row.stack < p->pack->n_frames; tide_sample_reader_next(&reader)) {
     uint32_t row = p->row_of[reader.row.stack];
@@ -201,10 +201,11 @@ static void put_timed(struct packing *p, const struct tide_snapshot *snapshot,
       put_again(p, &changes, at);
     struct tide_pack_stack s = tide_pack_stack_at(&p->pack->stacks, row - 1);
     struct live before = told(p, &s);
-    advance_stack(&s, &reader.row.more);
+    advance_stack(&s, &reader.row.more, !taken->is_reset);
     tide_pack_stack_set(&p->pack->stacks, row - 1, &s);
     put_change(&changes, s.stack, before, live_now(&s));
-    put_count(&counts, s.stack, reader.row.more.n_alloc, reader.row.more.b_alloc);
+    if (!taken->is_reset)
+      put_count(&counts, s.stack, reader.row.more.n_alloc, reader.row.more.b_alloc);
     at = row;
   }
   for (; p->after_peak && at < p->pack->stacks.n; at++)
@@ -234,7 +235,8 @@ static void list_moments(const struct tide_sampler *sampler, struct tide_image *
   while (n_timed < sampler->n_snapshots && sampler->snapshots[n_timed].time_ns <= image->end_ns)
     n_timed++;
   for (size_t i = 0; i < n_timed; i++) {
-    uint64_t time_ns = sampler->snapshots[i].time_ns;
+    const struct tide_sample_snapshot *taken = &sampler->snapshots[i];
+    uint64_t time_ns = taken->is_reset ? image->start_ns : taken->time_ns;
     if (!has_peak && time_ns > image->peak_ns) {
       out[n++] = (struct tide_snapshot){.time_ns = image->peak_ns, .kind = TIDE_SNAPSHOT_PEAK};
       has_peak = true;
@@ -261,7 +263,7 @@ void tide_sampler_pack_snapshots(const struct tide_sampler *sampler, struct tide
   for (size_t i = 0, timed = 0; i < image->n_snapshots; i++) {
     const struct tide_snapshot *snapshot = &image->snapshots[i];
     if (snapshot->kind == TIDE_SNAPSHOT_TIMED)
-      put_timed(&p, snapshot, &sampler->snapshots[timed++].rows);
+      put_timed(&p, snapshot, &sampler->snapshots[timed++]);
     else
       put_exact(&p, snapshot);
   }

@@ -25,11 +25,13 @@ static void note_stack(struct tide_sampler *sampler, uint32_t stack)
   *word |= bit;
 }
 
-static void take_change(void *context, uint32_t stack, uint32_t interval,
+static void take_change(void *context, uint32_t cell, uint32_t stack, uint32_t interval,
                         const struct tide_tally *more)
 {
   struct tide_sampler *sampler = context;
   note_stack(sampler, stack);
+  if (sampler->before && !sampler->walked && interval <= sampler->reset_interval)
+    tide_before_add(sampler->before, cell, sampler->kinds[stack] != TIDE_SITE_PAGES, more);
   if (sampler->walked || interval > last_interval(sampler)) {
     // Cells and stacks were mostly made in the same order.
     if (stack >= sampler->rising.next) {
@@ -139,6 +141,7 @@ bool tide_sampler_snapshot(struct tide_sampler *sampler, struct tide_store_view 
   if (ended && !tide_store_view_refresh(view, NULL)) // cells made meanwhile belong to it
     tide_store_view_nodes(view);
   room_for_nodes(sampler, view->n_nodes);
+  sampler->kinds = view->kinds;
   tide_intervals_collect(&sampler->intervals, view, ended ? ended + 1 : UINT32_MAX, take_change,
                          sampler);
   join_stragglers(sampler);
@@ -159,6 +162,7 @@ void tide_sampler_finish(struct tide_sampler *sampler, struct tide_store_view *v
     return;
   tide_store_view_nodes(view);
   room_for_nodes(sampler, view->n_nodes);
+  sampler->kinds = view->kinds;
   tide_intervals_collect(&sampler->intervals, view, last_interval(sampler) + 1, take_change,
                          sampler);
   join_stragglers(sampler);
@@ -172,10 +176,27 @@ void tide_sampler_mark_snapshot(struct tide_sampler *sampler)
     sampler->snapshots[sampler->n_snapshots - 1].is_mark = true;
 }
 
+void tide_sampler_forget_snapshots(struct tide_sampler *sampler)
+{
+  size_t last = sampler->n_snapshots - 1;
+  struct tide_sample_snapshot *first = &sampler->snapshots[0], kept = sampler->snapshots[last];
+  for (size_t i = 0; i < last; i++) {
+    tide_sample_rows_join(&kept.rows, &sampler->snapshots[i].rows);
+    tide_sample_rows_done(&sampler->snapshots[i].rows);
+  }
+  kept.n_full = kept.rows.n;
+  kept.is_reset = true;
+  *first = kept;
+  sampler->n_snapshots = 1;
+  sampler->reset_interval = kept.interval;
+  settle_late_frees(sampler);
+}
+
 // Every other one; the one behind it stays.
 static bool is_to_go(const struct tide_sampler *sampler, size_t i)
 {
-  return (sampler->n_snapshots - i) % 2 == 0 && !sampler->snapshots[i].is_mark;
+  const struct tide_sample_snapshot *s = &sampler->snapshots[i];
+  return (sampler->n_snapshots - i) % 2 == 0 && !s->is_mark && !s->is_reset;
 }
 
 // Where most are of marks, the oldest of these are as any other, so that a quarter of all can go.
@@ -259,13 +280,13 @@ static void add_row_of(struct tide_snapshot *s, uint32_t stack, const struct tid
 static struct tide_snapshot
 next_snapshot(struct states *states, const struct tide_sample_snapshot *snapshot, size_t n_frames)
 {
+  static const struct tide_tally nothing;
   struct tide_snapshot s = {.time_ns = snapshot->time_ns, .kind = TIDE_SNAPSHOT_TIMED};
   size_t most = states->n + snapshot->rows.n, n = 0;
   struct tide_sample_row *after = tide_alloc_array(most, sizeof *after);
   s.rows = tide_alloc_array(most, sizeof *s.rows);
   struct tide_sample_reader reader = tide_sample_reader_make(&snapshot->rows);
   for (size_t i = 0; i < states->n || reader.row.stack < n_frames;) {
-    static const struct tide_tally nothing;
     uint32_t old = i < states->n ? states->rows[i].stack : UINT32_MAX;
     if (old < reader.row.stack) {
       after[n] = states->rows[i++];
@@ -275,7 +296,7 @@ next_snapshot(struct states *states, const struct tide_sample_snapshot *snapshot
     struct tide_sample_row row = reader.row;
     if (i < states->n && old == row.stack)
       add_counts(&row.more, &states->rows[i++].more);
-    add_row_of(&s, row.stack, &row.more, &reader.row.more);
+    add_row_of(&s, row.stack, &row.more, snapshot->is_reset ? &nothing : &reader.row.more);
     if (row.more.n_alloc != row.more.n_free || row.more.b_alloc != row.more.b_free)
       after[n++] = row; // else it is as if it had never been
     tide_sample_reader_next(&reader);
@@ -294,6 +315,8 @@ void tide_sampler_fill_snapshots(const struct tide_sampler *sampler, struct tide
   for (size_t i = 0; i < n && sampler->snapshots[i].time_ns <= image->end_ns; i++)
     image->snapshots[image->n_snapshots++] =
         next_snapshot(&states, &sampler->snapshots[i], image->n_frames);
+  if (image->n_snapshots && sampler->snapshots[0].is_reset)
+    image->snapshots[0].time_ns = image->start_ns; // the same, by another clock
   free(states.rows);
 }
 

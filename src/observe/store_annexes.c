@@ -241,6 +241,8 @@ void tide_whole_cell_read(struct tide_store_view *view, const struct tide_cell_b
   ret->spreads = (struct tide_spreads){0};
   ret->peak_blocks_spread = ret->peak_bytes_spread = 0;
   ret->has_hist = false;
+  ret->before = NULL;
+  ret->before_blocks = ret->before_bytes = 0;
   if (ret->cell.stamp.interval & TIDE_SINGLE) {
     unfold(ret);
     return;

@@ -7,6 +7,7 @@
 #include "observe/store_read.h"
 
 #include "base/alloc.h"
+#include "model/image_sums.h"
 #include "model/pack.h"
 #include "observe/site_stash.h"
 #include "observe/store_reading.h"
@@ -50,12 +51,19 @@ static void note_mixed(struct packing *p, uint32_t stack)
   p->is_mixed[stack / 64] |= UINT64_C(1) << stack % 64;
 }
 
+static int64_t wrapped_sum(int64_t sum, uint64_t more)
+{
+  return (int64_t)((uint64_t)sum + more);
+}
+
 static void add_to_sums(struct tide_image_sums *sums, const struct tide_site *site)
 {
   sums->n_alloc += site->n_alloc;
   sums->b_alloc += site->b_alloc;
   sums->n_free += site->n_free;
   sums->b_free += site->b_free;
+  sums->before_blocks = wrapped_sum(sums->before_blocks, (uint64_t)site->before_blocks);
+  sums->before_bytes = wrapped_sum(sums->before_bytes, (uint64_t)site->before_bytes);
   sums->n_resize += site->n_resize;
   sums->resized_bytes =
       (int64_t)((uint64_t)sums->resized_bytes + site->b_resize_new - site->b_resize_old);
@@ -67,8 +75,8 @@ static struct tide_pack_stack stack_of(const struct tide_site *site)
       .stack = site->stack,
       .peak_bytes = site->peak_bytes,
       .peak_blocks = site->peak_blocks,
-      .end_bytes = (int64_t)(site->b_alloc - site->b_free),
-      .end_blocks = (int64_t)(site->n_alloc - site->n_free),
+      .end_bytes = tide_counters_live_bytes(&site->counters),
+      .end_blocks = tide_counters_live_blocks(&site->counters),
       .n_alloc = site->n_alloc,
       .b_alloc = site->b_alloc,
   };
@@ -100,11 +108,12 @@ static void take_block(void *context, const struct tide_cell_block *block)
       tide_reading_event(r, &block->cells[i], owner);
       continue;
     }
-    tide_whole_cell_read(r->view, block, i, r->has_carries, &whole);
+    if (!tide_reading_cell(r, block, i, &whole))
+      continue;
     tide_reading_count(r, &whole, owner);
     r->image->counts.n = 0; // of the row before
     tide_reading_site(r, &whole, owner, &site);
-    site.age_ns = (int64_t)tide_reading_age_ticks(r, &whole.cell, p->end_ticks);
+    site.age_ns = (int64_t)tide_reading_age_ticks(r, &whole, p->end_ticks);
     if (r->view->kinds[site.stack] != TIDE_SITE_PAGES)
       add_to_sums(&p->pack->sums, &site);
     if (tide_reading_is_mixed(site.n_foreign, (uint64_t)site.age_ns))
@@ -230,11 +239,6 @@ static void pack_sites(struct packing *p)
   free(rows);
 }
 
-static int64_t wrapped_sum(int64_t sum, uint64_t more)
-{
-  return (int64_t)((uint64_t)sum + more);
-}
-
 static void join_stacks(struct tide_pack_stack *to, const struct tide_pack_stack *more)
 {
   to->peak_bytes = wrapped_sum(to->peak_bytes, (uint64_t)more->peak_bytes);
@@ -294,8 +298,7 @@ void tide_store_pack_image(struct tide_store_view *view, const struct tide_clock
   pack_frames(&p);
   tide_store_view_cells(view, take_block, &p);
   tide_reading_end(&p.r);
-  p.pack->sums.live_blocks = (int64_t)(p.pack->sums.n_alloc - p.pack->sums.n_free);
-  p.pack->sums.live_bytes = (int64_t)(p.pack->sums.b_alloc - p.pack->sums.b_free);
+  tide_image_sums_live(&p.pack->sums);
   if (p.r.peak_is_now)
     rank_again(&p);
   tide_ranks_sort(p.ranks, p.n_ranks, p.pack->n_frames);

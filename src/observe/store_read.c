@@ -13,6 +13,7 @@
 #include "model/events.h"
 #include "model/image_sums.h"
 #include "model/stored_names.h"
+#include "observe/before.h"
 #include "observe/store_reading.h"
 #include "observe/switches.h"
 
@@ -148,6 +149,12 @@ static uint32_t life_bucket(const struct tide_reading *r, struct tide_streak liv
   return r->life_bucket[bucket < TIDE_LIFE_BUCKETS ? bucket : 0];
 }
 
+// What of a number that only grows is new. In a broken store it may be less than it was.
+static uint64_t more_than(uint64_t now, uint64_t before)
+{
+  return now > before ? now - before : 0;
+}
+
 // Most cells have a streak of sizes and one of lifetimes, and no histogram.
 static void take_streaks(const struct tide_reading *r, struct tide_streak sizes,
                          struct tide_streak lives, struct tide_site *site)
@@ -162,10 +169,29 @@ static void take_streaks(const struct tide_reading *r, struct tide_streak sizes,
     *counts = n_lives;
 }
 
+// The buckets of a cell that had some before a reset. A broken store may have fewer now.
+static void take_hists_since(const struct tide_reading *r, const struct tide_whole_cell *whole,
+                             struct tide_site *site)
+{
+  const struct tide_before_cell *had = whole->before;
+  struct tide_before_cell has = {0};
+  tide_before_histograms(whole, &has);
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N] = {0}, lifetimes[TIDE_LIFE_BUCKETS_N] = {0};
+  for (int k = 0; k < TIDE_SIZE_BUCKETS; k++)
+    sizes[k] = more_than(has.sizes[k], had->sizes[k]);
+  for (int k = 0; k < TIDE_LIFE_BUCKETS; k++)
+    lifetimes[r->life_bucket[k]] += more_than(has.lives[k], had->lives[k]);
+  tide_site_add_buckets(r->image, site, sizes, lifetimes);
+}
+
 static void take_hists(const struct tide_reading *r, const struct tide_whole_cell *whole,
                        struct tide_site *site)
 {
   struct tide_streak s = whole->cell.sizes, l = whole->ends.lives;
+  if (whole->before) {
+    take_hists_since(r, whole, site);
+    return;
+  }
   if (!whole->has_hist) {
     take_streaks(r, s, l, site);
     return;
@@ -200,6 +226,16 @@ static int64_t difference(uint64_t a, uint64_t b)
   return (int64_t)(a - b);
 }
 
+static int64_t live_bytes_of(const struct tide_whole_cell *whole)
+{
+  return difference((uint64_t)whole->before_bytes + whole->cell.b_alloc, whole->cell.b_free);
+}
+
+static int64_t live_blocks_of(const struct tide_whole_cell *whole)
+{
+  return difference((uint64_t)whole->before_blocks + whole->cell.n_alloc, whole->cell.n_free);
+}
+
 // A cell whose epoch is the present one changed after the peak and kept its share before it did;
 // any other has not changed since. A cell may be ahead of the header we hold: the target runs.
 struct tide_share tide_reading_share(const struct tide_reading *r,
@@ -209,14 +245,24 @@ struct tide_share tide_reading_share(const struct tide_reading *r,
   if (!r->peak_is_now && (int32_t)(cell->stamp.epoch - r->view->header.stamp.epoch) >= 0)
     return (struct tide_share){whole->ends.peak_bytes, whole->ends.peak_blocks,
                                whole->peak_bytes_spread, whole->peak_blocks_spread};
-  return (struct tide_share){difference(cell->b_alloc, cell->b_free),
-                             difference(cell->n_alloc, cell->n_free), whole->spreads.live_bytes,
+  return (struct tide_share){live_bytes_of(whole), live_blocks_of(whole), whole->spreads.live_bytes,
                              whole->spreads.live_blocks};
 }
 
 static uint32_t thread_of(const struct tide_reading *r, const struct tide_owner *owner)
 {
   return owner->slot < r->image->n_threads_known ? owner->slot : 0;
+}
+
+// The most that a cell held. The recorder's maximum is of its whole life: if it has not risen since
+// a reset, what was live then and all that came since is no less than the most since.
+static int64_t high_of(const struct tide_whole_cell *whole)
+{
+  int64_t live = live_bytes_of(whole), high = whole->ends.high_bytes;
+  int64_t most = (int64_t)((uint64_t)whole->before_bytes + whole->cell.b_alloc);
+  if (whole->before && high == (int64_t)whole->before->high_bytes && most < high)
+    high = most;
+  return high > live ? high : live;
 }
 
 // Where a store keeps the numbers of model/numbers.def.
@@ -235,7 +281,6 @@ void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cel
   const struct tide_past *past = &whole->past;
   const struct tide_touches *touches = &whole->touches;
   struct tide_share share = tide_reading_share(r, whole);
-  int64_t live = difference(cell->b_alloc, cell->b_free);
   *ret_site = (struct tide_site){
       .stack = owner->stack,
       .thread = thread_of(r, owner),
@@ -243,8 +288,10 @@ void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cel
 #include "model/numbers.def"
       .peak_bytes = share.bytes,
       .peak_blocks = share.blocks,
-      .high_bytes = ends->high_bytes > live ? ends->high_bytes : live,
+      .high_bytes = high_of(whole),
       .life_ns = tide_clock_span_ns(r->clock, ends->life_sum),
+      .before_blocks = whole->before_blocks,
+      .before_bytes = whole->before_bytes,
       .first_ns = coarse_ns(r, owner->t_first),
       .last_ns = coarse_ns(r, cell->t_last),
       .n_samples = whole->spreads.n_samples,
@@ -258,11 +305,57 @@ void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cel
   take_hists(r, whole, ret_site);
 }
 
+static void take_off_before(struct tide_whole_cell *w)
+{
+  const struct tide_before_cell *had = w->before;
+#define SINCE(now, field) now.field = more_than(now.field, had->field)
+  w->before_blocks = difference(had->did.n_alloc, had->did.n_free);
+  w->before_bytes = difference(had->did.b_alloc, had->did.b_free);
+  w->cell.n_alloc = more_than(w->cell.n_alloc, had->did.n_alloc);
+  w->cell.b_alloc = more_than(w->cell.b_alloc, had->did.b_alloc);
+  w->cell.n_free = more_than(w->cell.n_free, had->did.n_free);
+  w->cell.b_free = more_than(w->cell.b_free, had->did.b_free);
+  SINCE(w->ends, life_sum);
+  SINCE(w->ends, n_temp);
+  SINCE(w->ends, b_temp);
+  SINCE(w->past, n_foreign);
+  SINCE(w->past, n_resize);
+  SINCE(w->past, b_resize_old);
+  SINCE(w->past, b_resize_new);
+  SINCE(w->past, n_moved);
+  SINCE(w->past, b_moved);
+  SINCE(w->touches, n_looked);
+  SINCE(w->touches, b_looked);
+  SINCE(w->touches, b_touched);
+  SINCE(w->spreads, n_samples);
+  w->spreads.alloc_blocks = more_than(w->spreads.alloc_blocks, had->alloc_blocks_spread);
+  w->spreads.alloc_bytes = more_than(w->spreads.alloc_bytes, had->alloc_bytes_spread);
+#undef SINCE
+}
+
+bool tide_reading_cell(struct tide_reading *r, const struct tide_cell_block *block, uint32_t i,
+                       struct tide_whole_cell *ret)
+{
+  const struct tide_before *before = r->view->before;
+  if (!block->owners[i].stack || !(block->cells[i].n_alloc || block->cells[i].n_free))
+    return false;
+  tide_whole_cell_read(r->view, block, i, r->has_carries, ret);
+  if (!before || !tide_before_cell(before, block->first + i, &r->before))
+    return true;
+  ret->before = &r->before;
+  take_off_before(ret);
+  return ret->cell.n_alloc || ret->cell.n_free || ret->before_blocks || ret->before_bytes;
+}
+
 void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *whole,
                         const struct tide_owner *owner)
 {
   const struct tide_cell *cell = &whole->cell;
-  r->slot_events[thread_of(r, owner)] += cell->n_alloc + cell->n_free - whole->past.n_resize;
+  const struct tide_before_cell *had = whole->before;
+  uint64_t *events = &r->slot_events[thread_of(r, owner)]; // cost is of its whole life
+  *events += cell->n_alloc + cell->n_free - whole->past.n_resize;
+  if (had)
+    *events += had->did.n_alloc + had->did.n_free - had->n_resize;
   uint64_t last_ticks = tide_store_ticks(&r->view->header, cell->t_last);
   if (last_ticks > r->last_ticks)
     r->last_ticks = last_ticks;
@@ -271,8 +364,8 @@ void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *wh
   if (r->view->kinds[owner->stack] == TIDE_SITE_LOST) // counted, but nobody knows where
     r->image->loss.n_lost_full += cell->n_alloc;
   struct tide_share share = tide_reading_share(r, whole);
-  r->live_bytes += cell->b_alloc - cell->b_free;
-  r->live_blocks += cell->n_alloc - cell->n_free;
+  r->live_bytes += (uint64_t)live_bytes_of(whole);
+  r->live_blocks += (uint64_t)live_blocks_of(whole);
   r->share_bytes += (uint64_t)share.bytes;
   r->share_blocks += (uint64_t)share.blocks;
   bool is_lost = r->image->by_agent && r->view->kinds[owner->stack] == TIDE_SITE_LOST;
@@ -280,8 +373,8 @@ void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *wh
       &r->families[is_lost ? TIDE_FAMILY_UNKNOWN : owner->family % TIDE_READING_FAMILIES];
   family->n_alloc += cell->n_alloc;
   family->b_alloc += cell->b_alloc;
-  family->live_bytes = difference((uint64_t)family->live_bytes + cell->b_alloc, cell->b_free);
-  family->live_blocks = difference((uint64_t)family->live_blocks + cell->n_alloc, cell->n_free);
+  family->live_bytes = (int64_t)((uint64_t)family->live_bytes + (uint64_t)live_bytes_of(whole));
+  family->live_blocks = (int64_t)((uint64_t)family->live_blocks + (uint64_t)live_blocks_of(whole));
   family->peak_bytes = (int64_t)((uint64_t)family->peak_bytes + (uint64_t)share.bytes);
   family->peak_blocks = (int64_t)((uint64_t)family->peak_blocks + (uint64_t)share.blocks);
   if (last_ticks > r->heap_last_ticks)
@@ -325,7 +418,8 @@ static void take_block(void *context, const struct tide_cell_block *block)
       tide_reading_event(&rows->r, cell, &block->owners[i]);
       continue;
     }
-    tide_whole_cell_read(rows->r.view, block, i, rows->r.has_carries, &whole);
+    if (!tide_reading_cell(&rows->r, block, i, &whole))
+      continue;
     tide_reading_count(&rows->r, &whole, &block->owners[i]);
     struct tide_site *site = site_add(rows);
     tide_reading_site(&rows->r, &whole, &block->owners[i], site);
@@ -349,12 +443,15 @@ static void find_peak(struct tide_reading *r)
   int64_t live = (int64_t)r->live_bytes;
   uint64_t bytes = r->share_bytes, blocks = r->share_blocks;
   image->peak_ns = stamp_ns(r, h->max_ticks);
-  r->peak_is_now = live > h->max_bytes || live > (int64_t)bytes;
+  r->peak_is_now =
+      live > h->max_bytes || live > (int64_t)bytes || h->switches.peaks_asked != h->peaks_restarted;
   if (r->peak_is_now) {
     image->peak_ns = tide_clock_time_ns(r->clock, r->heap_last_ticks);
     bytes = r->live_bytes;
     blocks = r->live_blocks;
   }
+  if (image->peak_ns < image->start_ns) // it is what it was at the reset
+    image->peak_ns = image->start_ns;
   image->peak_bytes = (int64_t)bytes;
   image->peak_blocks = (int64_t)blocks;
   image->peak_bound_bytes = h->ceiling > image->peak_bytes ? (uint64_t)h->ceiling - bytes : 0;
@@ -392,7 +489,7 @@ static void list_allocators(struct tide_reading *r)
   struct tide_allocator *out = tide_alloc_array(TIDE_READING_FAMILIES, sizeof *out);
   for (uint32_t i = 0; i < TIDE_READING_FAMILIES; i++) {
     struct tide_allocator *family = &r->families[i];
-    if (!family->n_alloc)
+    if (!family->n_alloc && !family->live_blocks && !family->peak_blocks)
       continue;
     family->family = image->by_agent ? i : family_of(image);
     if (r->peak_is_now) {
@@ -413,10 +510,10 @@ static uint64_t age_of(const struct tide_reading *r, uint64_t n_live, uint64_t b
   return n_live * (end_ticks - (r->view->header.start_ticks & ~TIDE_STORE_TICK_MASK)) - births;
 }
 
-uint64_t tide_reading_age_ticks(const struct tide_reading *r, const struct tide_cell *cell,
+uint64_t tide_reading_age_ticks(const struct tide_reading *r, const struct tide_whole_cell *whole,
                                 uint64_t end_ticks)
 {
-  return age_of(r, cell->n_alloc - cell->n_free, cell->birth_live_sum, end_ticks);
+  return age_of(r, (uint64_t)live_blocks_of(whole), whole->cell.birth_live_sum, end_ticks);
 }
 
 uint64_t tide_reading_age_ns(const struct tide_reading *r, uint64_t age_ticks)
@@ -454,7 +551,8 @@ static void find_ages(struct rows *rows, uint64_t end_ticks)
     end_ticks = r->last_ticks;
   for (size_t i = 0; i < r->image->n_sites; i++) {
     const struct tide_site *site = &r->image->sites[i];
-    rows->age_sums[i] = age_of(r, site->n_alloc - site->n_free, rows->age_sums[i], end_ticks);
+    uint64_t n_live = (uint64_t)tide_counters_live_blocks(&site->counters);
+    rows->age_sums[i] = age_of(r, n_live, rows->age_sums[i], end_ticks);
   }
   gather_ages(rows);
   for (size_t i = 0; i < r->image->n_sites; i++) {
@@ -541,6 +639,34 @@ static void read_moments(struct tide_reading *r)
         (struct tide_mark){time_ns, tide_strndup(rows[i].name, sizeof rows[i].name)};
     last_ns = time_ns;
   }
+}
+
+// The numbers begin with the reset, and so does the image. What was lost before makes doubtful what
+// is live, and stays told; so does what recording cost.
+static void begin_with_reset(struct tide_reading *r)
+{
+  const struct tide_before *before = r->view->before;
+  struct tide_image *image = r->image;
+  size_t n = 0;
+  image->is_reset = before;
+  if (!before)
+    return;
+  const struct tide_store_header *had = &before->header;
+  uint64_t reset_ns = outside_ns(r, before->time_ns);
+  image->start_ns = reset_ns > image->start_ns ? reset_ns : image->start_ns;
+  for (size_t i = 0; i < image->n_marks; i++) {
+    if (image->marks[i].time_ns >= image->start_ns)
+      image->marks[n++] = image->marks[i];
+    else
+      free(image->marks[i].name);
+  }
+  image->n_marks = n;
+  image->page_n_map = more_than(image->page_n_map, had->page_n_map);
+  image->page_b_map = more_than(image->page_b_map, had->page_b_map);
+  image->page_n_unmap = more_than(image->page_n_unmap, had->page_n_unmap);
+  image->page_b_unmap = more_than(image->page_b_unmap, had->page_b_unmap);
+  image->loss.n_unknown_free = more_than(image->loss.n_unknown_free, had->n_unknown_free);
+  image->loss.n_failed = more_than(image->loss.n_failed, had->n_failed);
 }
 
 static void read_switches(struct tide_reading *r)
@@ -643,6 +769,7 @@ void tide_reading_begin(struct tide_reading *r, struct tide_store_view *view,
   life_buckets_map(r->life_bucket, clock->ns_per_tick);
   tide_store_view_nodes(view);
   read_facts(r);
+  begin_with_reset(r);
   read_modules(r);
   read_threads(r);
   r->slot_events = tide_alloc_array(ret_image->n_threads_known, sizeof *r->slot_events);

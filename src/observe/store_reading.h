@@ -4,6 +4,7 @@
 // (store_pack.c). Private to these two.
 #pragma once
 #include "model/model.h"
+#include "observe/before.h"
 #include "observe/clock.h"
 #include "observe/store_view.h"
 
@@ -25,11 +26,16 @@ struct tide_reading {
   size_t n_events, cap_events;
   struct tide_names_builder *names; // of scopes; NULL: there are none
   bool peak_is_now;                 // so every share is what is live; once that is found
+  struct tide_before_cell before;   // of the cell at hand
 };
 
 // Makes an image of everything but frames, sites and what follows from those.
 void tide_reading_begin(struct tide_reading *r, struct tide_store_view *view,
                         const struct tide_clock *clock, struct tide_image *ret_image);
+// A cell and its annexes, without what it had before a reset. Valid until the next one is read.
+// False: there is nothing to tell.
+bool tide_reading_cell(struct tide_reading *r, const struct tide_cell_block *block, uint32_t i,
+                       struct tide_whole_cell *ret);
 // Adds a cell to the sums.
 void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *whole,
                         const struct tide_owner *owner);
@@ -50,8 +56,8 @@ struct tide_share tide_reading_share(const struct tide_reading *r,
 // The share of a site when the peak is now.
 static inline void tide_reading_share_is_live(struct tide_site *site)
 {
-  site->peak_bytes = (int64_t)(site->b_alloc - site->b_free);
-  site->peak_blocks = (int64_t)(site->n_alloc - site->n_free);
+  site->peak_bytes = tide_counters_live_bytes(&site->counters);
+  site->peak_blocks = tide_counters_live_blocks(&site->counters);
   site->peak_bytes_spread = site->live_bytes_spread;
   site->peak_blocks_spread = site->live_blocks_spread;
 }
@@ -60,7 +66,7 @@ static inline void tide_reading_share_is_live(struct tide_site *site)
 void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cell *whole,
                        const struct tide_owner *owner, struct tide_site *ret_site);
 // The sum of the ages of its live blocks in ticks, modulo 2^64.
-uint64_t tide_reading_age_ticks(const struct tide_reading *r, const struct tide_cell *cell,
+uint64_t tide_reading_age_ticks(const struct tide_reading *r, const struct tide_whole_cell *whole,
                                 uint64_t end_ticks);
 // A row of a stack whose rows mean nothing alone: a block is taken from the sums of the thread that
 // frees it. Where that is not the one that allocated it, one is far too high, another below zero.

@@ -76,6 +76,9 @@ static inline const void *tide_store_map_at(const struct tide_store_map *map, ui
   return (i < map->n_near ? map->near_items : map->items) + i * bytes_each;
 }
 
+struct tide_before;
+struct tide_before_cell;
+
 struct tide_store_annexes { // a table of annexes: in place, or a piece of it
   struct tide_store_map map;
   void *piece; // NULL: none was read since the last walk began
@@ -98,6 +101,8 @@ struct tide_store_view {
   char *text;                       // a piece of the text area, as of the last refresh; NULL: none
   uint64_t text_from;               // where in the area it begins
   struct tide_store_header *shared; // the header in place, to be written; NULL: not mapped
+  const struct tide_before *before; // what was counted before a reset (before.h); NULL: there was
+                                    // none. Its owner's, who takes it away
 };
 
 // What can be had without touching the cells: a few lines per thread.
@@ -186,6 +191,10 @@ struct tide_whole_cell {
   uint64_t peak_blocks_spread, peak_bytes_spread;
   bool has_hist;
   struct tide_hist hist, carry; // if it has
+  // Filled by tide_reading_cell() alone: what it had before a reset. Of the numbers above that only
+  // grow, this was taken off but for the histograms. NULL: there was none, or it had nothing.
+  const struct tide_before_cell *before;
+  int64_t before_blocks, before_bytes; // live then
 };
 
 // The interval of a cell by its stamp, single or not.

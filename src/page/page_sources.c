@@ -108,7 +108,8 @@ static void read_row(const struct tide_page_column *columns, size_t i, double ou
   const double allocated = number_at(columns, TIDE_PAGE_ROW_b_alloc, i);
   const double values[MEASURES] = {
       number_at(columns, TIDE_PAGE_ROW_peak_bytes, i),
-      allocated - number_at(columns, TIDE_PAGE_ROW_b_free, i),
+      number_at(columns, TIDE_PAGE_ROW_before_bytes, i) + allocated -
+          number_at(columns, TIDE_PAGE_ROW_b_free, i),
       allocated,
       number_at(columns, TIDE_PAGE_ROW_b_temp, i),
   };

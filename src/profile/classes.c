@@ -33,8 +33,9 @@ static int64_t kept_of_site(const struct tide_profile *profile,
   case TIDE_MEASURE_TEMP: return 0;
   case TIDE_MEASURE_TOTAL:
     if (!of_part)
-      return question->unit == TIDE_UNIT_BYTES ? tide_site_live_bytes(site)
-                                               : tide_site_live_blocks(site);
+      return question->unit == TIDE_UNIT_BYTES
+                 ? tide_site_live_bytes(site) - TIDE_OF_SITE(site, before_bytes)
+                 : tide_site_live_blocks(site) - TIDE_OF_SITE(site, before_blocks);
     return unknown;
   default: return unknown;
   }

@@ -290,6 +290,48 @@ void tide_kept_weigh(const struct tide_profile *profile, const struct tide_quest
     ret_weights[i] = (int64_t)of_node[profile->sites[i].stack];
 }
 
+// ---- since a reset ----
+
+// What of the blocks from before was freed since, per node of the trie; only where that is told.
+static void add_freed_of_before(const struct tide_image *image, bool in_bytes, uint64_t *of_node)
+{
+  for (size_t i = 0; i < image->n_late_frees && tide_reset_is_told(image); i++) {
+    const struct tide_late_free *late = &image->late_frees[i];
+    if (late->born == 0) // the snapshot of the reset
+      of_node[late->stack] += in_bytes ? late->bytes : late->n_blocks;
+  }
+}
+
+// What was allocated since and is held; where single blocks are not told, at least.
+static void weigh_since_reset(const struct tide_profile *profile, bool in_bytes,
+                              int64_t *ret_weights)
+{
+  const struct tide_image *image = profile->image;
+  TIDE_CLEANUP_FREE uint64_t *of_node = tide_alloc_array(image->n_frames, sizeof *of_node);
+  add_freed_of_before(image, in_bytes, of_node);
+  for (size_t i = 0; i < profile->n_sites; i++) {
+    const struct tide_profile_site *site = &profile->sites[i];
+    uint64_t live = (uint64_t)(in_bytes ? tide_site_live_bytes(site) : tide_site_live_blocks(site));
+    uint64_t before = in_bytes ? (uint64_t)TIDE_OF_SITE(site, before_bytes)
+                               : (uint64_t)TIDE_OF_SITE(site, before_blocks);
+    int64_t since = (int64_t)(live - before + of_node[site->stack]);
+    ret_weights[i] = since > 0 ? since : 0;
+  }
+}
+
+int64_t tide_profile_kept(const struct tide_profile *profile, enum tide_unit unit)
+{
+  bool in_bytes = unit == TIDE_UNIT_BYTES;
+  if (!profile->image->is_reset)
+    return in_bytes ? profile->totals.live_bytes : profile->totals.live_blocks;
+  TIDE_CLEANUP_FREE int64_t *weights = tide_alloc_array(profile->n_sites, sizeof *weights);
+  uint64_t sum = 0;
+  weigh_since_reset(profile, in_bytes, weights);
+  for (size_t i = 0; i < profile->n_sites; i++)
+    sum += profile->sites[i].kind == TIDE_SITE_PAGES ? 0 : (uint64_t)weights[i];
+  return (int64_t)sum;
+}
+
 // ---- weighing the sites ----
 //
 // Weighing the sites of a profile. Whole runs are answered from the cells' own numbers, which are
@@ -418,9 +460,11 @@ int64_t tide_profile_weight(const struct tide_profile_site *site,
       return TIDE_OF_SITE(site, high_bytes);
     return in_bytes ? TIDE_OF_SITE(site, peak_bytes) : TIDE_OF_SITE(site, peak_blocks);
   case TIDE_MEASURE_LIVE:
-  case TIDE_MEASURE_GROWN: // from nothing to the end
-  case TIDE_MEASURE_LEAK:
     return in_bytes ? tide_site_live_bytes(site) : tide_site_live_blocks(site);
+  case TIDE_MEASURE_GROWN: // from nothing, or from the reset, to the end
+  case TIDE_MEASURE_LEAK:
+    return in_bytes ? tide_site_live_bytes(site) - TIDE_OF_SITE(site, before_bytes)
+                    : tide_site_live_blocks(site) - TIDE_OF_SITE(site, before_blocks);
   case TIDE_MEASURE_TOTAL:
     return (int64_t)(in_bytes ? TIDE_OF_SITE(site, b_alloc) : TIDE_OF_SITE(site, n_alloc));
   case TIDE_MEASURE_TEMP:
@@ -445,6 +489,8 @@ void tide_profile_weigh(const struct tide_profile *profile, const struct tide_qu
     tide_kept_weigh(profile, question, ret_weights);
   } else if (of_part) {
     weigh_window(profile, question, ret_weights);
+  } else if (profile->image->is_reset && tide_measure_is_of_new(question->measure)) {
+    weigh_since_reset(profile, question->unit == TIDE_UNIT_BYTES, ret_weights);
   } else {
     for (size_t i = 0; i < profile->n_sites; i++)
       ret_weights[i] = tide_profile_weight(&profile->sites[i], question);

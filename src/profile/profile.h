@@ -40,15 +40,17 @@ static inline uint64_t tide_site_number(const struct tide_profile_site *site, un
   ((__typeof__(((struct tide_counters *)NULL)->field))tide_site_number(site,                       \
                                                                        TIDE_COUNTER_IDX(field)))
 
-// What is live at the end.
+// What is live at the end; of an image that was reset, blocks from before among it.
 static inline int64_t tide_site_live_blocks(const struct tide_profile_site *site)
 {
-  return (int64_t)(TIDE_OF_SITE(site, n_alloc) - TIDE_OF_SITE(site, n_free));
+  return (int64_t)((uint64_t)TIDE_OF_SITE(site, before_blocks) + TIDE_OF_SITE(site, n_alloc) -
+                   TIDE_OF_SITE(site, n_free));
 }
 
 static inline int64_t tide_site_live_bytes(const struct tide_profile_site *site)
 {
-  return (int64_t)(TIDE_OF_SITE(site, b_alloc) - TIDE_OF_SITE(site, b_free));
+  return (int64_t)((uint64_t)TIDE_OF_SITE(site, before_bytes) + TIDE_OF_SITE(site, b_alloc) -
+                   TIDE_OF_SITE(site, b_free));
 }
 
 // All of them.
@@ -112,6 +114,10 @@ void tide_profile_site_histograms(const struct tide_profile *profile,
                                   const struct tide_profile_site *site,
                                   uint64_t ret_sizes[TIDE_SIZE_BUCKETS_N],
                                   uint64_t ret_lifetimes[TIDE_LIFE_BUCKETS_N]);
+
+// What was never freed, in the heap: of an image that was reset, of what was allocated since
+// (tide_reset_is_told(); else at least).
+int64_t tide_profile_kept(const struct tide_profile *profile, enum tide_unit unit);
 
 // How many lives a sum of lifetimes is of. A block that a resize took over was freed, but lives on,
 // and is in no class of lifetimes; where those are lacking (DHAT) so are resizes, and every free

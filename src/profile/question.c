@@ -87,12 +87,19 @@ static enum tide_err check_clock(const struct tide_image *image, const struct ti
   return TIDE_ERR_OK;
 }
 
+static bool has_reset_snapshot(const struct tide_image *image)
+{
+  return image->is_reset && image->n_snapshots && !tide_image_is_merged(image) &&
+         image->snapshots[0].kind == TIDE_SNAPSHOT_TIMED;
+}
+
 static enum tide_err bind(const struct tide_image *image, const struct tide_moment *moment,
                           const char *text, struct tide_point *ret_point, struct tide_diag *diag)
 {
   uint64_t run_ns = since_start(image, image->end_ns);
   if (moment->kind == TIDE_MOMENT_START) {
-    *ret_point = tide_point_of(image, TIDE_POINT_START);
+    // With a reset something was there, which the first snapshot has.
+    *ret_point = tide_point_of(image, has_reset_snapshot(image) ? 0 : TIDE_POINT_START);
     return TIDE_ERR_OK;
   }
   enum tide_snapshot_kind kind =
@@ -380,9 +387,16 @@ struct tide_amount tide_question_estimate(const struct tide_image *image,
 
 // From the start on everything is new. Between two snapshots the late frees tell; at the peak
 // nobody looked.
+bool tide_reset_is_told(const struct tide_image *image)
+{
+  return image->has_late_frees && image->n_snapshots && !tide_image_is_merged(image);
+}
+
 bool tide_question_is_bound(const struct tide_image *image, const struct tide_question *question)
 {
   const struct tide_point *from = &question->window.from, *to = &question->window.to;
+  if (image->is_reset && !from->given && !to->given && tide_measure_is_of_new(question->measure))
+    return !tide_reset_is_told(image);
   if (question->measure != TIDE_MEASURE_GROWN || !from->given || from->snapshot == TIDE_POINT_START)
     return false;
   return !image->has_late_frees || at_peak(image, from) || at_peak(image, to);

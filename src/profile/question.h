@@ -96,6 +96,15 @@ struct tide_wish { // as it stands on the command line
 // Whether an image holds a measure of the whole run at all.
 bool tide_measure_is_held(const struct tide_image *image, enum tide_measure measure);
 
+// What is asked of new blocks alone: of an image that was reset, of those since then.
+static inline bool tide_measure_is_of_new(enum tide_measure measure)
+{
+  return measure == TIDE_MEASURE_GROWN || measure == TIDE_MEASURE_LEAK;
+}
+
+// Of an image that was reset: is it told which of the blocks from before were freed since?
+bool tide_reset_is_told(const struct tide_image *image);
+
 // Whether the answer is a lower bound.
 bool tide_question_is_bound(const struct tide_image *image, const struct tide_question *question);
 

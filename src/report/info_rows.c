@@ -320,6 +320,9 @@ static void add_losses(struct tide_info_rows *rows, const struct tide_image *ima
   if (image->n_pauses)
     tide_buf_printf(&text, "%srecording was off for %s", text.n ? "; " : "",
                     tide_units_time(off, image->paused_ns, rows->style.utf8));
+  if (image->is_reset)
+    tide_buf_printf(&text, "%snumbers are since a reset at %s", text.n ? "; " : "",
+                    tide_units_time(off, image->start_ns, rows->style.utf8));
   add_row(rows, "losses", text.n ? tide_buf_cstr(&text) : "none");
   tide_buf_done(&text);
 }

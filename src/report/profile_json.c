@@ -394,6 +394,7 @@ void tide_image_json_allocators(struct tide_json *json, const struct tide_image 
 
 void tide_image_json_moments(struct tide_json *json, const struct tide_image *image)
 {
+  tide_json_put_bool(json, "reset", image->is_reset);
   tide_json_put_u64(json, "pauses", image->n_pauses);
   tide_json_put_u64(json, "paused_ns", image->paused_ns);
   tide_json_key(json, "marks");

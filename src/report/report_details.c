@@ -214,7 +214,8 @@ static void write_freed(const struct details *d)
 
 static void write_fate(const struct details *d)
 {
-  const char *kept = tide_image_kept_words(d->image);
+  const char *kept = d->group->before_blocks > 0 ? "held to the end, some from before the reset"
+                                                 : tide_image_kept_words(d->image);
   const char *what = d->group->fate == TIDE_FATE_THROUGHOUT ? "held from start to end" : kept;
   const char *more = d->group->fate == TIDE_FATE_GROWING ? ", and growing" : "";
   char count[TIDE_UNITS_MAX], size[TIDE_UNITS_MAX];

@@ -59,13 +59,6 @@ static size_t fact_columns(const struct report *r)
   return 2 + FACT_LABEL + r->number_columns + 2;
 }
 
-static struct tide_amount live_amount(const struct tide_profile *profile)
-{
-  return tide_with_error(
-      tide_image_bytes(profile->image, TIDE_FIGURE_LIVE, profile->totals.live_bytes),
-      profile->image, tide_error_of_bytes(profile->totals.live_bytes_spread));
-}
-
 static struct tide_amount allocated_amount(const struct tide_profile *profile)
 {
   return tide_with_error(
@@ -80,7 +73,7 @@ static struct tide_amount pages_amount(const struct tide_image *image)
 
 static size_t number_columns(const struct report *r)
 {
-  const struct tide_amount shown[] = {tide_image_peak(r->image), live_amount(r->profile),
+  const struct tide_amount shown[] = {tide_image_peak(r->image), tide_kept_amount(r->profile),
                                       allocated_amount(r->profile), pages_amount(r->image)};
   size_t most = FACT_NUMBER;
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
@@ -215,7 +208,7 @@ static void write_end(const struct report *r)
 {
   char a[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *words = tide_end_fact(r->profile, tide_screen_style(r->screen));
-  write_fact(r, tide_image_last_words(r->image), bytes_beside(r, a, live_amount(r->profile)),
+  write_fact(r, tide_image_last_words(r->image), bytes_beside(r, a, tide_kept_amount(r->profile)),
              words);
 }
 
@@ -451,7 +444,8 @@ static void write_next(const struct report *r)
   const struct tide_question *question = &r->profile->question;
   enum tide_measure measure = question->measure;
   bool whole_run = !question->window.from.given && !question->window.to.given;
-  bool leaky = totals->live_bytes > 0 && totals->live_bytes >= r->image->peak_bytes / 20 &&
+  int64_t kept = tide_profile_kept(r->profile, TIDE_UNIT_BYTES);
+  bool leaky = kept > 0 && kept >= r->image->peak_bytes / 20 &&
                tide_measure_is_held(r->image, TIDE_MEASURE_LEAK);
   bool churning = totals->n_temp && totals->n_temp * 5 >= totals->n_alloc &&
                   tide_measure_is_held(r->image, TIDE_MEASURE_TEMP);

@@ -44,7 +44,8 @@ void tide_totals_json(struct tide_json *json, const struct tide_image *image,
 {
   for (size_t i = 0; i < tide_number_list_n; i++) {
     const struct tide_number *number = &tide_number_list[i];
-    bool is_wanted = number->rule == TIDE_NUMBER_DONE || number->rule == TIDE_NUMBER_LEFT;
+    bool is_wanted = number->rule == TIDE_NUMBER_DONE || number->rule == TIDE_NUMBER_LEFT ||
+                     tide_number_is_of_before(number);
     bool is_kept = tide_number_is_kept(number, image) ||
                    (image->n_sites == 0 && number->figure != TIDE_FIGURE_SAMPLES);
     if (number->key && is_wanted && is_kept)

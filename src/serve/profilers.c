@@ -421,6 +421,11 @@ static void answer_metrics(const struct subject *subject, struct tide_reply *rep
        (double)sums.n_alloc},
       {"tidemark_heap_freed_bytes_total", "counter", "Bytes freed so far.", (double)sums.b_free},
       {"tidemark_heap_frees_total", "counter", "Blocks freed so far.", (double)sums.n_free},
+      {"tidemark_heap_before_bytes", "gauge", "Bytes in use when the counters were last reset.",
+       (double)sums.before_bytes},
+      {"tidemark_reset_time_seconds", "gauge",
+       "When the counters were last reset, in seconds since 1970; 0: never.",
+       image->is_reset ? start_s : 0},
       {"tidemark_heap_stacks", "gauge", "Distinct stacks that allocated.", (double)image->n_sites},
       {"tidemark_recording", "gauge", "1: new blocks are recorded; 0: that is switched off.",
        image->is_paused ? 0 : 1},
@@ -453,6 +458,8 @@ static void answer_metrics(const struct subject *subject, struct tide_reply *rep
     const struct metric *m = &metrics[i];
     if (strstr(m->name, "resident_memory_bytes") && !(m->value > 0))
       continue; // not known
+    if (image->is_reset && strstr(m->name, "process_start_time"))
+      continue; // nor is that, after a reset
     // Whole numbers up to 2^53 are told exactly, times to the microsecond.
     bool is_whole = m->value < 9e15 && m->value == (double)(int64_t)m->value;
     tide_buf_printf(&reply->body->bytes, "# HELP %s %s\n# TYPE %s %s\n%s %.*f\n", m->name, m->help,

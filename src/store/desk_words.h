@@ -17,6 +17,7 @@ enum tide_desk_verb {
   TIDE_DESK_SAMPLE, // sample_bits
   TIDE_DESK_DUMP,   // the answer comes with a memfd, the bytes of a .tide file
   TIDE_DESK_SNAPSHOT,
+  TIDE_DESK_RESET,
 };
 
 struct tide_desk_ask {

@@ -29,7 +29,7 @@ static void sum_done(struct tide_gallery_sum *sum)
     tide_image_done(&sum->image);
 }
 
-void tide_gallery_done(struct tide_gallery *gallery)
+void tide_gallery_forget(struct tide_gallery *gallery)
 {
   for (size_t i = 0; i < gallery->n_entries; i++)
     tide_image_done(&gallery->entries[i].image);
@@ -37,6 +37,14 @@ void tide_gallery_done(struct tide_gallery *gallery)
     sum_done(&gallery->sums[i]);
   if (gallery->has_spare)
     tide_image_done(&gallery->spare);
+  gallery->has_spare = gallery->has_floor = false;
+  gallery->n_entries = gallery->n_sums = 0;
+  gallery->n_left_out = 0;
+}
+
+void tide_gallery_done(struct tide_gallery *gallery)
+{
+  tide_gallery_forget(gallery);
   free(gallery->entries);
   free(gallery->sums);
   free(gallery->ancestors);

@@ -60,6 +60,9 @@ uint32_t tide_gallery_find(const struct tide_gallery *gallery, uint32_t told_pid
 // Takes over a finished image. Beyond the maximum the one with the smallest peak goes to its sum.
 void tide_gallery_keep(struct tide_gallery *gallery, uint32_t number, struct tide_image *image);
 
+// The images so far, and their sums, are not told any more; who came from whom is still known.
+void tide_gallery_forget(struct tide_gallery *gallery);
+
 // Puts the entries, and n_more images beside them, into a capture in the order of their start,
 // related to each other, and the sums behind them. The images are copied as they are: what they
 // point to is shared with the gallery, so either the capture's array alone is freed afterwards, or

@@ -102,6 +102,39 @@ static enum tide_err mark_moment(struct tide_watch *watch, const struct tide_des
   return TIDE_ERR_OK;
 }
 
+// All processes that are recorded now; those that come later begin at nothing anyway. What has
+// ended is not told any more: it holds nothing, and counted before.
+static enum tide_err reset_all(struct tide_watch *watch, struct tide_desk_answer *answer,
+                               struct tide_diag *diag)
+{
+  uint32_t n_left = 0;
+  for (size_t i = watch->n_living; i > 0; i--) {
+    const struct tide_watched *w = watch->living[i - 1];
+    if (w->visit.pid != watch->options.root_pid && tide_watched_has_ended(w)) // and nobody saw it
+      tide_watch_finish_descendant(watch, i - 1, TIDE_END_EXITED, tide_monotonic_ns());
+  }
+  for (size_t i = 0; i < watch->n_living; i++) {
+    struct tide_watched *w = watch->living[i];
+    uint64_t now_ns = tide_monotonic_ns();
+    if (!tide_watched_is_ready(watch, w, now_ns))
+      continue;
+    bool is_done =
+        tide_sampler_reset(&w->sampler, &w->view, tide_watch_since_origin(watch, now_ns), now_ns) &&
+        tide_switch_restart_peak(&w->view);
+    answer->n_changed += is_done;
+    n_left += !is_done;
+  }
+  if (n_left)
+    return tide_fail(diag, TIDE_ERR_LIMIT,
+                     "%u of %u processes could not be reset: so many moments of theirs are known "
+                     "that there can be no more",
+                     n_left, n_left + answer->n_changed);
+  tide_gallery_forget(&watch->gallery);
+  watch->kept_rows = 0;
+  watch->kept_cells = 0;
+  return TIDE_ERR_OK;
+}
+
 static enum tide_err dump_draft_now(struct tide_watch *watch, int *ret_fd, struct tide_diag *diag)
 {
   struct tide_draft *draft = NULL;
@@ -157,6 +190,7 @@ int tide_watch_answer(void *context, const struct tide_desk_ask *ask, bool is_al
   case TIDE_DESK_SAMPLE: err = sample_all(watch, ask->sample_bits, answer, &diag); break;
   case TIDE_DESK_MARK: err = mark_moment(watch, ask, answer, &diag); break;
   case TIDE_DESK_DUMP: err = dump_draft_now(watch, &fd, &diag); break;
+  case TIDE_DESK_RESET: err = reset_all(watch, answer, &diag); break;
   case TIDE_DESK_SNAPSHOT: tide_watch_take_snapshots(watch, true); break;
   default: err = tide_fail(&diag, TIDE_ERR_UNSUPPORTED, "this recording cannot do that"); break;
   }

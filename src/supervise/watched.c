@@ -71,7 +71,8 @@ static void fill_tables(const struct tide_watched *w, struct tide_image *image)
 {
   image->residences = tide_alloc_array(w->tables.n, sizeof *image->residences);
   for (size_t i = 0; i < w->tables.n; i++)
-    if (w->tables.items[i].time_ns <= image->end_ns)
+    if (w->tables.items[i].time_ns <= image->end_ns &&
+        w->tables.items[i].time_ns >= image->start_ns)
       image->residences[image->n_residences++] = tide_residence_copy(&w->tables.items[i]);
 }
 
@@ -154,6 +155,7 @@ void tide_watch_finish(struct tide_watch *watch, size_t at, const struct tide_wa
     watch->kept_rows += image.n_late_frees + (image.pack ? image.pack->n_snapshot_rows : 0);
     watch->kept_cells += tide_image_n_sites(&image);
     watch->kept_allocated_bytes += image.n_ticks ? image.ticks[image.n_ticks - 1].b_alloc : 0;
+    watch->kept_allocated_bytes += w->sampler.before ? w->sampler.before->heap.b_alloc : 0;
     bool is_partial =
         tide_absents_judge(watch->absents, &image, w->sampler.rss.resident.max_anonymous_bytes);
     if (is_partial && image.missed_later) // its own matter, not that of all of its program

@@ -132,6 +132,7 @@ static void get_image(struct tide_cursor *in, struct tide_image *image)
   uint64_t more = !in->bad && tide_cursor_left(in) > 0 ? tide_cursor_varint(in) : 0;
   image->has_spreads = more & TIDE_IMAGE_SPREADS && image->has_samples;
   image->is_resampled = more & TIDE_IMAGE_RESAMPLED && image->has_spreads;
+  image->is_reset = more & TIDE_IMAGE_RESET;
   if (more & TIDE_IMAGE_PAUSES) {
     image->n_pauses = get_u32(in);
     image->paused_ns = tide_cursor_varint(in);

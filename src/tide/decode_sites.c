@@ -60,7 +60,7 @@ static enum tide_err get_numbers(struct tide_cursor *in, struct tide_image *imag
                                  struct known *known, const char **ret_why)
 {
   size_t before = image->n_sites;
-  bool has = true;
+  bool has = true, since = true; // since: so far all of those that are appended
 #define TIDE_NUMBER(field, type, rule, code, ...)                                                  \
   if (has)                                                                                         \
     GET_##code(field);
@@ -68,9 +68,9 @@ static enum tide_err get_numbers(struct tide_cursor *in, struct tide_image *imag
   known->flag = image->flag;                                                                       \
   if (!get_appended(in, before, n, &known->flag))                                                  \
     return damaged(ret_why, "it has other columns than the part before");                          \
-  has = known->flag;
+  has = since = known->flag;
 #define TIDE_NUMBER_WHERE(flag, ...)                                                               \
-  known->flag = has && image->flag;                                                                \
+  known->flag = since && image->flag;                                                              \
   has = known->flag;
 #define TIDE_NUMBER_HISTOGRAMS                                                                     \
   {                                                                                                \

@@ -100,8 +100,9 @@ void tide_encode_image(struct tide_buf *out, const struct tide_image *image)
   tide_buf_string(out, image->refused);
   bool is_resampled = image->has_spreads && image->is_resampled;
   bool has_now = is_resampled && image->sampled_now_bytes;
-  if (image->has_spreads || image->n_pauses)
+  if (image->has_spreads || image->n_pauses || image->is_reset)
     tide_buf_varint(out, (image->has_spreads ? TIDE_IMAGE_SPREADS : 0) |
+                             (image->is_reset ? TIDE_IMAGE_RESET : 0) |
                              (image->n_pauses ? TIDE_IMAGE_PAUSES : 0) |
                              (is_resampled ? TIDE_IMAGE_RESAMPLED : 0) |
                              (has_now ? TIDE_IMAGE_SAMPLED_NOW : 0));

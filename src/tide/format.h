@@ -57,6 +57,7 @@ enum { // of IMAGE: what there is more
   TIDE_IMAGE_PAUSES = 2,
   TIDE_IMAGE_RESAMPLED = 4,
   TIDE_IMAGE_SAMPLED_NOW = 8,
+  TIDE_IMAGE_RESET = 16,
 };
 
 struct tide_part {

@@ -149,6 +149,19 @@ static char *rss_words(const struct drawing *d)
                                                  tide_screen_cells(&d->screen)));
 }
 
+// Of what was live when the numbers were reset.
+static char *reset_words(const struct drawing *d)
+{
+  const struct tide_profile *profile = d->top->profile;
+  char bytes[TIDE_UNITS_MAX];
+  if (!profile->image->is_reset)
+    return NULL;
+  struct tide_amount before =
+      tide_image_bytes(profile->image, TIDE_FIGURE_LIVE, profile->totals.before_bytes);
+  return tide_sprintf("since a reset at %s",
+                      tide_units_bytes(bytes, before, tide_screen_cells(&d->screen)));
+}
+
 static char *calls_words(const struct drawing *d)
 {
   const struct tide_top *top = d->top;
@@ -169,7 +182,7 @@ static void draw_summary(const struct drawing *d)
                     d->top->ended ? "nothing was recorded" : "nothing was recorded yet");
     return;
   }
-  char *pieces[] = {live_words(d), rss_words(d), peak_words(d), calls_words(d)};
+  char *pieces[] = {live_words(d), rss_words(d), peak_words(d), reset_words(d), calls_words(d)};
   enum { N = sizeof pieces / sizeof *pieces };
   put_pieces(d, 1, d->canvas->n_columns, TIDE_INK_PLAIN, pieces, N);
   free_pieces(pieces, N);

@@ -202,6 +202,7 @@ static bool is_same_look(const struct tide_top *top, const struct tide_profile *
   return shown && shown->image->pid == profile->image->pid && shown->n_sites == profile->n_sites &&
          shown->image->n_modules == profile->image->n_modules &&
          shown->image->n_marks == profile->image->n_marks &&
+         shown->image->is_reset == profile->image->is_reset &&
          shown->capture->n_images == profile->capture->n_images &&
          shown->totals.n_alloc == profile->totals.n_alloc &&
          shown->totals.n_free == profile->totals.n_free &&

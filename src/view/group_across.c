@@ -121,6 +121,8 @@ static bool rows_answer(const struct rows *rows)
       question->unit == TIDE_UNIT_BYTES ? TIDE_OF_SITE(site, b_alloc) : TIDE_OF_SITE(site, n_alloc);
   if (of_part)
     return all && (uint64_t)site->weight == all;
+  if (rows->profile->image->is_reset && tide_measure_is_of_new(question->measure))
+    return false; // what went of the blocks from before is known of stacks alone
   return made || rows->own_frees;
 }
 

@@ -116,7 +116,8 @@ static bool is_growing(const struct curve *curve)
 
 static bool is_held_throughout(const struct curve *curve, const struct tide_group *group)
 {
-  bool none_freed = group->live_blocks == (int64_t)(group->n_alloc - group->n_resize);
+  bool none_freed =
+      group->live_blocks - group->before_blocks == (int64_t)(group->n_alloc - group->n_resize);
   return none_freed && group->last_ns <= curve->start_ns + curve->run_ns / 10;
 }
 
@@ -129,7 +130,7 @@ static bool is_freed_at_end(const struct curve *curve, const struct tide_group *
   for (size_t i = 0; i < curve->timeline->n_times; i++)
     if (image->snapshots[i].kind == TIDE_SNAPSHOT_TIMED && image->snapshots[i].time_ns >= late_ns)
       return group->last_ns <= image->snapshots[i].time_ns &&
-             curve->live[i] == (int64_t)(group->n_alloc - group->n_resize);
+             curve->live[i] - group->before_blocks == (int64_t)(group->n_alloc - group->n_resize);
   return false;
 }
 

@@ -110,6 +110,7 @@ static const char *doubt_words(enum tide_doubt doubt)
   case TIDE_DOUBT_STEPPED_ASIDE: return "the recorder stepped aside";
   case TIDE_DOUBT_PAUSED: return "recording was off for a part of it";
   case TIDE_DOUBT_LOST: return "events were not recorded";
+  case TIDE_DOUBT_RESET: return "its numbers were reset: what it did before is not told";
   case TIDE_DOUBT_BEFORE: return "what came before it was attached to is not known";
   case TIDE_DOUBT_UNHOOKED: return "an allocator of it was not seen, or not as a whole";
   case TIDE_DOUBT_LACKING: return "the capture does not hold this number";

@@ -253,6 +253,27 @@ static void add_pauses(struct tide_buf *out, const struct tide_image *image,
   tide_buf_text(out, "; ");
 }
 
+// All that is counted begins there, and with it the image.
+static void add_reset(struct tide_buf *out, const struct tide_profile *profile,
+                      struct tide_style style)
+{
+  char when[TIDE_UNITS_MAX], bytes[TIDE_UNITS_MAX], blocks[TIDE_UNITS_MAX];
+  const struct tide_image *image = profile->image;
+  const struct tide_numbers *totals = &profile->totals;
+  if (!image->is_reset)
+    return;
+  tide_buf_printf(
+      out, "numbers are since a reset %s%s%s, with %s in %s %s live from before; ",
+      tide_image_is_merged(image) ? "" : "at ",
+      tide_image_is_merged(image) ? "" : tide_units_time(when, image->start_ns, style.utf8),
+      tide_image_is_merged(image) ? "of some processes" : " of the recording",
+      tide_units_bytes(bytes, tide_image_bytes(image, TIDE_FIGURE_LIVE, totals->before_bytes),
+                       style),
+      tide_units_count(blocks, tide_image_blocks(image, TIDE_FIGURE_LIVE, totals->before_blocks),
+                       style),
+      totals->before_blocks == 1 ? "block" : "blocks");
+}
+
 // Of what tidemark sampled itself.
 static void add_sampling(struct tide_buf *out, const struct tide_profile *profile,
                          struct tide_style style)
@@ -315,6 +336,7 @@ static char *own_text(const struct tide_profile *profile, struct tide_style styl
                         scope ? "; here " : "");
   if (scope)
     tide_buf_printf(&out, "%s; here ", scope);
+  add_reset(&out, profile, style);
   add_pauses(&out, profile->image, style);
   if (profile->image->has_spreads)
     add_sampling(&out, profile, style);

@@ -90,8 +90,9 @@ static char *fate_words(const struct tide_group *place, const struct tide_image 
     return tide_strdup("");
   if (left < most / FEW)
     return tide_sprintf(", and %sfreed by the end", left > 0 ? "nearly all " : "");
-  return tide_sprintf(", and %s%s", left > most - most / FEW ? "" : "in part ",
-                      tide_image_kept_words(image));
+  // After a reset some may be from before, which is no leak.
+  const char *kept = image->is_reset ? "held to the end" : tide_image_kept_words(image);
+  return tide_sprintf(", and %s%s", left > most - most / FEW ? "" : "in part ", kept);
 }
 
 struct places { // the rows of a question, by place
@@ -173,7 +174,7 @@ static char *leaking_of(const struct places *places, const struct tide_named_fra
 {
   const struct tide_groups *groups = places->groups;
   const struct tide_group *first = NULL, *growing = NULL;
-  int64_t least = places->view.profile->totals.live_bytes / FEW;
+  int64_t least = tide_profile_kept(places->view.profile, TIDE_UNIT_BYTES) / FEW;
   for (size_t i = 0; i < groups->n && i < LOOKED_AT; i++) {
     const struct tide_group *group = &groups->items[i];
     if (!group->frame || group->measure < least)
@@ -205,7 +206,7 @@ static char *leaking_of(const struct places *places, const struct tide_named_fra
 char *tide_leaking_words(struct tide_profile *profile, struct tide_naming *naming,
                          struct tide_style style)
 {
-  int64_t left = profile->totals.live_bytes;
+  int64_t left = tide_profile_kept(profile, TIDE_UNIT_BYTES);
   bool has_peak = tide_measure_is_held(profile->image, TIDE_MEASURE_PEAK);
   if (!tide_measure_is_held(profile->image, TIDE_MEASURE_LEAK) ||
       left < (has_peak ? profile->image->peak_bytes / FEW : 0))

@@ -108,7 +108,8 @@ bool tide_profile_has_heap(const struct tide_profile *profile)
 {
   bool counted = !(profile->image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS));
   bool has_peak = profile->image->is_part && profile->image->peak_bytes > 0;
-  return has_peak || (counted ? profile->totals.n_alloc > 0 : profile->n_sites > 0);
+  bool has_any = profile->totals.n_alloc > 0 || profile->totals.before_blocks > 0;
+  return has_peak || (counted ? has_any : profile->n_sites > 0);
 }
 
 static bool is_cut_short(const struct tide_profile *profile)
@@ -208,41 +209,78 @@ const char *tide_image_kept_words(const struct tide_image *image)
   return image->origin ? "not freed" : "not freed yet";
 }
 
+// As exact as what is live; after a reset, a bound where single blocks are not told.
+static struct tide_amount as_kept(const struct tide_profile *profile, struct tide_amount amount,
+                                  enum tide_exactness bound)
+{
+  bool is_bound = profile->image->is_reset && !tide_reset_is_told(profile->image);
+  if (is_bound && amount.exactness == TIDE_EXACT)
+    amount.exactness = bound;
+  return amount;
+}
+
+struct tide_amount tide_kept_amount(const struct tide_profile *profile)
+{
+  int64_t bytes = tide_profile_kept(profile, TIDE_UNIT_BYTES);
+  struct tide_amount amount = tide_image_bytes(profile->image, TIDE_FIGURE_LIVE, bytes);
+  uint64_t error = tide_error_of_bytes(profile->totals.live_bytes_spread);
+  return as_kept(profile, tide_with_error(amount, profile->image, error), TIDE_AT_LEAST);
+}
+
 // "in 752 blocks"; "" where they are not counted.
 static char *in_blocks(const struct tide_profile *profile, struct tide_style style)
 {
   char text[TIDE_UNITS_MAX];
-  int64_t n = profile->totals.live_blocks;
+  int64_t n = tide_profile_kept(profile, TIDE_UNIT_BLOCKS);
   if (profile->image->lacks & TIDE_LACK_BLOCKS)
     return tide_strdup("");
-  return tide_sprintf(
-      "in %s %s ",
-      tide_units_count(text,
-                       tide_with_error(tide_image_blocks(profile->image, TIDE_FIGURE_LIVE, n),
-                                       profile->image,
-                                       tide_error_of_blocks(profile->totals.live_blocks_spread)),
-                       style),
-      n == 1 ? "block" : "blocks");
+  struct tide_amount amount = tide_image_blocks(profile->image, TIDE_FIGURE_LIVE, n);
+  uint64_t error = tide_error_of_blocks(profile->totals.live_blocks_spread);
+  amount = as_kept(profile, tide_with_error(amount, profile->image, error), TIDE_AT_LEAST);
+  return tide_sprintf("in %s %s ", tide_units_count(text, amount, style),
+                      n == 1 ? "block" : "blocks");
+}
+
+// ", beside 17.1 KiB in 50 blocks from before the reset"; "" where there was none, or nothing.
+static char *beside_before(const struct tide_profile *profile, struct tide_style style)
+{
+  char bytes[TIDE_UNITS_MAX], blocks[TIDE_UNITS_MAX];
+  const struct tide_image *image = profile->image;
+  int64_t held = profile->totals.live_bytes - tide_profile_kept(profile, TIDE_UNIT_BYTES);
+  int64_t n = profile->totals.live_blocks - tide_profile_kept(profile, TIDE_UNIT_BLOCKS);
+  if (!image->is_reset || (held <= 0 && n <= 0))
+    return tide_strdup("");
+  struct tide_amount size =
+      as_kept(profile, tide_image_bytes(image, TIDE_FIGURE_LIVE, held), TIDE_AT_MOST);
+  struct tide_amount count =
+      as_kept(profile, tide_image_blocks(image, TIDE_FIGURE_LIVE, n), TIDE_AT_MOST);
+  return tide_sprintf(", beside %s in %s %s from before the reset",
+                      tide_units_bytes(bytes, size, style), tide_units_count(blocks, count, style),
+                      n == 1 ? "block" : "blocks");
 }
 
 static bool is_all_freed(const struct tide_profile *profile)
 {
-  return !(profile->image->lacks & TIDE_LACK_BLOCKS) && profile->totals.live_blocks == 0;
+  return !(profile->image->lacks & TIDE_LACK_BLOCKS) &&
+         tide_profile_kept(profile, TIDE_UNIT_BLOCKS) == 0 &&
+         (!profile->image->is_reset || tide_reset_is_told(profile->image) ||
+          !profile->totals.live_blocks);
 }
 
-// What a process had before it was attached to is not meant.
+// What a process had before it was attached to, or before a reset, is not meant.
 static const char *all_freed_words(const struct tide_profile *profile)
 {
-  bool is_part = profile->image->lacks & TIDE_LACK_BEFORE;
+  bool is_part = profile->image->lacks & TIDE_LACK_BEFORE || profile->image->is_reset;
   return is_part ? "every block allocated meanwhile was freed" : "every block was freed";
 }
 
 char *tide_end_fact(const struct tide_profile *profile, struct tide_style style)
 {
   TIDE_CLEANUP_FREE char *blocks = in_blocks(profile, style);
+  TIDE_CLEANUP_FREE char *beside = beside_before(profile, style);
   if (is_all_freed(profile))
-    return tide_strdup(all_freed_words(profile));
-  return tide_sprintf("%s%s", blocks, tide_image_kept_words(profile->image));
+    return tide_sprintf("%s%s", all_freed_words(profile), beside);
+  return tide_sprintf("%s%s%s", blocks, tide_image_kept_words(profile->image), beside);
 }
 
 char *tide_end_sentence(const struct tide_profile *profile, struct tide_style style,
@@ -250,16 +288,21 @@ char *tide_end_sentence(const struct tide_profile *profile, struct tide_style st
 {
   char text[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *blocks = in_blocks(profile, style);
-  bool is_one = blocks[0] && profile->totals.live_blocks == 1;
-  const char *amount = tide_units_bytes(
-      text, tide_image_bytes(profile->image, TIDE_FIGURE_LIVE, profile->totals.live_bytes), style);
+  TIDE_CLEANUP_FREE char *beside = beside_before(profile, style);
+  bool is_one = blocks[0] && tide_profile_kept(profile, TIDE_UNIT_BLOCKS) == 1;
+  struct tide_amount kept = as_kept(profile,
+                                    tide_image_bytes(profile->image, TIDE_FIGURE_LIVE,
+                                                     tide_profile_kept(profile, TIDE_UNIT_BYTES)),
+                                    TIDE_AT_LEAST);
+  const char *amount = tide_units_bytes(text, kept, style);
   if (is_running && !is_all_freed(profile))
-    return tide_sprintf("so far %s %s%s not freed", amount, blocks, is_one ? "is" : "are");
+    return tide_sprintf("so far %s %s%s not freed%s", amount, blocks, is_one ? "is" : "are",
+                        beside);
   const char *when = is_running ? "so far" : tide_image_last_words(profile->image);
   if (is_all_freed(profile))
-    return tide_sprintf("%s %s", when, all_freed_words(profile));
-  return tide_sprintf("%s %s %s%s %s", when, amount, blocks, is_one ? "was" : "were",
-                      tide_image_kept_words(profile->image));
+    return tide_sprintf("%s %s%s", when, all_freed_words(profile), beside);
+  return tide_sprintf("%s %s %s%s %s%s", when, amount, blocks, is_one ? "was" : "were",
+                      tide_image_kept_words(profile->image), beside);
 }
 
 static const char *temporary_part(char *out, const struct tide_profile *profile,

@@ -36,6 +36,9 @@ const char *tide_image_kept_words(const struct tide_image *image);
 
 // Beside a number: "in 752 blocks never freed"; "allocated in all; 98 % of blocks temporary"; "at
 // most, mapped beside the heap; 1.0 MiB at the end".
+// What was never freed, as it is told beside the fact; of an image that was reset, of what was
+// allocated since.
+struct tide_amount tide_kept_amount(const struct tide_profile *profile);
 char *tide_end_fact(const struct tide_profile *profile, struct tide_style style);
 char *tide_churn_fact(const struct tide_profile *profile, struct tide_style style);
 char *tide_pages_fact(const struct tide_image *image, struct tide_style style);

@@ -136,7 +136,8 @@ static void tell_end(const struct telling *t)
 {
   if (!tide_profile_has_end(t->profile))
     return;
-  bool is_left = t->profile->totals.live_bytes || t->profile->totals.live_blocks;
+  bool is_left = tide_profile_kept(t->profile, TIDE_UNIT_BYTES) ||
+                 tide_profile_kept(t->profile, TIDE_UNIT_BLOCKS);
   TIDE_CLEANUP_FREE char *what =
       tide_end_sentence(t->profile, t->options->style, t->options->is_running);
   TIDE_CLEANUP_FREE char *who =

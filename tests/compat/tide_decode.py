@@ -205,6 +205,7 @@ def decode_image(p, own_index):
     more = p.varint() if p.at < len(p.data) else 0
     image["has_spreads"] = image["has_samples"] and more & 1 != 0
     image["is_resampled"] = int(image["has_spreads"] and more & 4 != 0)
+    image["is_reset"] = more & 16 != 0
     image["n_pauses"] = p.varint(32) if more & 2 else 0
     image["paused_ns"] = p.varint() if more & 2 else 0
     image["is_paused"] = int(p.varint() != 0) if more & 2 else 0
@@ -346,6 +347,9 @@ def decode_sites(p, image, by_stack):
     for of in "alloc", "live", "peak":
         for name in f"{of}_blocks_spread", f"{of}_bytes_spread":
             site[name] = p.column(n, p.varint) if has_spreads else [0] * n
+    is_reset = image["is_reset"] and has_resized
+    for name in "before_blocks", "before_bytes":
+        site[name] = p.column(n, p.zigzag) if is_reset else [0] * n
     has_touches = p.has_appended(len(image["sites"]), n, image["has_touches"])
     for name in "n_looked", "b_looked", "b_touched":
         site[name] = p.column(n, p.varint) if has_touches else [0] * n
@@ -360,6 +364,7 @@ def decode_sites(p, image, by_stack):
     image["has_resized_bytes"] = has_resized
     image["has_samples"] = has_samples
     image["has_spreads"] = has_spreads
+    image["is_reset"] = is_reset
     image["has_touches"] = has_touches
 
 

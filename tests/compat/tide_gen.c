@@ -269,6 +269,17 @@ static void gen_touches(const struct gen *before, struct tide_image *image)
 }
 
 // Likewise.
+static void gen_reset(const struct gen *before, struct tide_image *image)
+{
+  struct gen own = {before->state * 53, before->scale}, *g = &own;
+  image->is_reset = image->n_sites && image->has_resized_bytes && !below(g, 3);
+  for (size_t i = 0; i < image->n_sites && image->is_reset; i++) {
+    image->sites[i].before_blocks = (int64_t)any(g);
+    image->sites[i].before_bytes = (int64_t)any(g);
+  }
+}
+
+// Likewise.
 static void gen_late_frees(const struct gen *before, struct tide_image *image)
 {
   struct gen own = {before->state * 31, before->scale}, *g = &own;
@@ -349,6 +360,7 @@ static void gen_image(struct gen *g, struct tide_image *image, size_t idx)
   gen_samples(g, image);
   gen_spreads(g, image);
   gen_touches(g, image);
+  gen_reset(g, image);
   gen_late_frees(g, image);
   gen_names(g, image);
 }

@@ -126,6 +126,8 @@ static void put_site(struct tide_buf *out, const struct tide_image *image,
   U(live_bytes_spread);
   U(peak_blocks_spread);
   U(peak_bytes_spread);
+  I(before_blocks);
+  I(before_bytes);
   U(n_looked);
   U(b_looked);
   U(b_touched);
@@ -281,6 +283,8 @@ static void put_image_facts(struct tide_buf *out, const struct tide_image *row)
   put_last_bool(out, "has_samples", row->has_samples);
   tide_buf_text(out, ", ");
   put_last_bool(out, "has_spreads", row->has_spreads);
+  tide_buf_text(out, ", ");
+  put_last_bool(out, "is_reset", row->is_reset);
   tide_buf_text(out, ", ");
   put_last_bool(out, "has_touches", row->has_touches);
 }

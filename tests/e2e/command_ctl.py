@@ -85,9 +85,9 @@ int main(int argc, char **argv)
 class Puppet:
     """The program under one of the ways in, and tidemark ctl."""
 
-    def __init__(self, ground, how="run", *options):
+    def __init__(self, ground, how="run", *options, program=None):
         self.ground, self.how = ground, how
-        program = ground.build("puppet", PUPPET, "-pthread")
+        program = program or ground.build("puppet", PUPPET, "-pthread")
         env, words = dict(ground.env), [program]
         if how == "bare":
             env["LD_PRELOAD"] = str(ground.library)
@@ -385,7 +385,7 @@ def ctl_refusals(ground):
             ([puppet.pid, "sample"], 2, "one word more"),
             ([puppet.pid, "sample=1"], 2, "1.0 KiB to 64.0 MiB"),
             ([puppet.pid, "sample=much"], 2, "much"),
-            ([puppet.pid, "reset"], 1, "--range NAME.."),
+            ([puppet.pid, "reset", "now"], 2, "nothing more"),
             ([puppet.pid, "mark"], 2, "one word more"),
             ([puppet.pid, "mark", "x" * 56], 2, "1 to 55 bytes"),
             ([puppet.pid, "mark", "a\nb"], 2, "control"),

@@ -206,7 +206,7 @@ static void read_block(void *context, const struct tide_cell_block *block)
     }
 }
 
-static void tally_up(void *context, uint32_t stack, uint32_t interval,
+static void tally_up(void *context, uint32_t cell, uint32_t stack, uint32_t interval,
                      const struct tide_tally *more)
 {
   struct tide_tally *sum = context;

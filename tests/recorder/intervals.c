@@ -154,8 +154,10 @@ static void *work(void *arg)
   return NULL;
 }
 
-static void take(void *context, uint32_t node, uint32_t interval, const struct tide_tally *more)
+static void take(void *context, uint32_t cell, uint32_t node, uint32_t interval,
+                 const struct tide_tally *more)
 {
+  (void)cell;
   struct tide_tally *sum = &taken->did[stack_of_node(node)][interval];
   sum->n_alloc += more->n_alloc;
   sum->b_alloc += more->b_alloc;

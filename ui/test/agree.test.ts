@@ -20,7 +20,7 @@ import { buildTree } from "../src/engine/tree.ts";
 import { shareWrappers } from "../src/engine/wrappers.ts";
 import { amountsJson, diffJson, groupsJson, sitesJson, treeJson } from "./agree.ts";
 import { ask, compiled, corpus, golden, made, merged, modelOf, recorded } from "./command.ts";
-import { recordedCommand, reportOf } from "./command.ts";
+import { recordedCommand, recordedReset, reportOf } from "./command.ts";
 
 // A large one is asked less: the command writes every stack each time.
 const CAPTURES: [string, () => string, "large"?][] = [
@@ -31,6 +31,7 @@ const CAPTURES: [string, () => string, "large"?][] = [
   ["own code, a library's and nameless code", () => recorded("page_blame.c", "-O1")],
   ["CPython, recorded", () => recordedCommand("python", "python3", "-c", PYTHON),
     "large"],
+  ["a program whose numbers were reset", () => recordedReset()],
   ["massif's file", () => golden("massif.out")],
   ["DHAT's file", () => golden("dhat.json")],
   ["two of DHAT's files merged", () => merged("dhat", golden("dhat.json"), golden("dhat.json"))],

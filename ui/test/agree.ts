@@ -8,7 +8,9 @@ import { tellFates } from "../src/engine/fate.ts";
 import { group, type Group, type GroupKind, type GroupNumbers } from "../src/engine/groups.ts";
 import { histogram } from "../src/engine/histograms.ts";
 import { emptyLook, makeView, type View } from "../src/engine/look.ts";
-import { FrameFlag, Layer, SiteKind, type Model } from "../src/engine/model.ts";
+import {
+  FrameFlag, Layer, liveBlocksAt, liveBytesAt, SiteKind, type Model,
+} from "../src/engine/model.ts";
 import { modulePath, NONE } from "../src/engine/names.ts";
 import { NUMBERS } from "../src/engine/numbers.ts";
 import { weigh, type Question } from "../src/engine/question.ts";
@@ -34,8 +36,10 @@ const LACKING: Record<string, string[]> = {
 
 function heldBy<T extends object>({ facts }: Model, members: T): T {
   const lacking = new Set(facts.image.lacks.flatMap((word) => LACKING[word] ?? []));
-  for (const { json, rule } of NUMBERS) // a capture of an older format, or one without samples
-    if (json && rule === "done" && !((json === "bytes" ? "allocated_bytes" : json) in facts.totals))
+  // A capture of an older format, or one without samples or a reset.
+  for (const { json, rule } of NUMBERS)
+    if (json && (rule === "done" || json.startsWith("before_")) &&
+        !((json === "bytes" ? "allocated_bytes" : json) in facts.totals))
       lacking.add(json);
   return Object.fromEntries(Object.entries(members).filter(([key]) => !lacking.has(key))) as T;
 }
@@ -95,8 +99,8 @@ function numbersOf({ sites }: Model, site: number): GroupNumbers {
   const columns = Object.entries(sites).filter(([, column]) => typeof column !== "number");
   return {
     ...Object.fromEntries(columns.map(([key, column]) => [key, column[site]])),
-    liveBlocks: sites.nAlloc[site] - sites.nFree[site],
-    liveBytes: sites.bAlloc[site] - sites.bFree[site],
+    liveBlocks: liveBlocksAt(sites, site),
+    liveBytes: liveBytesAt(sites, site),
   } as GroupNumbers;
 }
 

@@ -158,6 +158,11 @@ export function cut(): string {
   return file;
 }
 
+// Blocks live from before a reset.
+export function recordedReset(): string {
+  return record(scratch("reset.tide"), [compiled("page_reset.c", "-O1"), TIDEMARK]);
+}
+
 export function recordedCommand(name: string, ...command: string[]): string {
   return record(scratch(`${name}.tide`), command);
 }

@@ -6,8 +6,8 @@
 
 import { addSiteHistogram, LIFE_BUCKETS_N, SIZE_BUCKETS_N, sizeRange } from "./histograms.ts";
 import { isKeptKnown, keptColumn } from "./kept.ts";
-import { SnapshotKind, type Model } from "./model.ts";
-import { isBound, START, type Question } from "./question.ts";
+import { liveBlocksAt, SnapshotKind, type Model } from "./model.ts";
+import { isBound, sinceReset, START, type Question } from "./question.ts";
 
 // Lifetimes in powers of eight: a class for what is shorter than clocks are read to tell, then
 // classes of three buckets each, and two for blocks that were not freed.
@@ -69,15 +69,15 @@ function keptOfSite(model: Model, question: Question, site: number, weight: numb
 // Per site, how much of its weight was never freed; NaN: not known. Nobody looked at the peak:
 // there it is known of sites that freed everything or nothing.
 export function keptWeights(model: Model, question: Question, weights: Float64Array): Float64Array {
-  const { from, to, measure, unit } = question;
-  const { nAlloc, nFree } = model.sites;
+  const { from, to, measure, unit } = sinceReset(model, question);
+  const { nFree } = model.sites;
   const told = (from !== null || to !== null) && !isBound(model, question) &&
     isKeptKnown(model, from, to);
   const kept = told ? keptColumn(model, unit, measure === "live" ? null : from, to)
     : new Float64Array(weights.length);
   for (let i = 0; i < kept.length; i++) {
     let one = told ? kept[i] : keptOfSite(model, question, i, weights[i]);
-    if (one === null && nAlloc[i] === nFree[i])
+    if (one === null && liveBlocksAt(model.sites, i) === 0)
       one = 0;
     if (one === null && nFree[i] === 0)
       one = weights[i];
@@ -88,7 +88,7 @@ export function keptWeights(model: Model, question: Question, weights: Float64Ar
 
 // Lifetimes of what was freed are a histogram; what a resize took over was freed without one.
 function lifeCounts(model: Model, site: number, lifetimes: Float64Array): Float64Array {
-  const { nAlloc, nFree } = model.sites;
+  const { nFree } = model.sites;
   const counts = new Float64Array(LIFE_CLASSES_N);
   let ended = 0;
   lifetimes.forEach((number, bucket) => {
@@ -97,7 +97,7 @@ function lifeCounts(model: Model, site: number, lifetimes: Float64Array): Float6
     ended += number;
   });
   counts[LIFE_CLASS_RESIZED] = Math.max(0, nFree[site] - ended);
-  counts[LIFE_CLASS_LIVE] = Math.max(0, nAlloc[site] - nFree[site]);
+  counts[LIFE_CLASS_LIVE] = Math.max(0, liveBlocksAt(model.sites, site));
   return counts;
 }
 

@@ -32,7 +32,7 @@ function isGrowing(model: Model, kept: Float64Array): boolean {
 }
 
 function isHeldThroughout(model: Model, group: Group): boolean {
-  const noneFreed = group.liveBlocks === group.nAlloc - group.nResize;
+  const noneFreed = group.liveBlocks === group.beforeBlocks + group.nAlloc - group.nResize;
   return noneFreed && group.lastNs <= Math.floor(runNs(model) / 10);
 }
 
@@ -43,7 +43,8 @@ function isFreedAtEnd(model: Model, group: Group, live: Float64Array): boolean {
     return false;
   for (let i = 0; i < count; i++)
     if (kind[i] === SnapshotKind.timed && ns[i] >= late)
-      return group.lastNs <= ns[i] && live[i] === group.nAlloc - group.nResize;
+      return group.lastNs <= ns[i] &&
+        live[i] === group.beforeBlocks + group.nAlloc - group.nResize;
   return false;
 }
 

@@ -115,8 +115,8 @@ class SharedGroup implements Group {
     const crate = kind === "crate" && this.frame !== NONE ? model.frames.crate[this.frame] : 0;
     return crate ? model.text[crate] : null;
   }
-  get liveBlocks() { return this.sum("nAlloc") - this.sum("nFree"); }
-  get liveBytes() { return this.sum("bAlloc") - this.sum("bFree"); }
+  get liveBlocks() { return this.sum("beforeBlocks") + this.sum("nAlloc") - this.sum("nFree"); }
+  get liveBytes() { return this.sum("beforeBytes") + this.sum("bAlloc") - this.sum("bFree"); }
 
   get firstNs() {
     const { nAlloc, firstNs } = this.sharing.model.sites;

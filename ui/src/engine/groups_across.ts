@@ -8,10 +8,10 @@
 import { classCount, keptWeights, shareOut, siteClasses } from "./classes.ts";
 import type { Group, GroupKind, GroupNumbers, Groups } from "./groups.ts";
 import type { View } from "./look.ts";
-import type { Model } from "./model.ts";
+import { liveBlocksAt, liveBytesAt, type Model } from "./model.ts";
 import { NONE } from "./names.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
-import { weigh, weighNumbers, type Question } from "./question.ts";
+import { isOfNew, weigh, weighNumbers, type Question } from "./question.ts";
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -58,8 +58,8 @@ function siteRows({ rows, sites }: Model): SiteRows {
 function addHeld(sum: GroupNumbers, of: Model["rows"] | Model["sites"], i: number): void {
   for (const key of HELD)
     sum[key] += of[key][i];
-  sum.liveBlocks += of.nAlloc[i] - of.nFree[i];
-  sum.liveBytes += of.bAlloc[i] - of.bFree[i];
+  sum.liveBlocks += liveBlocksAt(of, i);
+  sum.liveBytes += liveBytesAt(of, i);
 }
 
 function addDeeds(sum: Writable<Group>, { rows }: Model, i: number): void {
@@ -78,10 +78,13 @@ function addDeeds(sum: Writable<Group>, { rows }: Model, i: number): void {
 function rowsAnswer(model: Model, question: Question, weights: Float64Array, rows: SiteRows) {
   const ofPart = question.from !== null || question.to !== null;
   const made = question.measure === "total" || question.measure === "temp";
+  // What went of the blocks from before a reset is known of stacks alone.
+  const ofStacks = model.facts.image.reset && isOfNew(question.measure);
   const all = question.unit === "bytes" ? model.sites.bAlloc : model.sites.nAlloc;
   const answers = new Uint8Array(model.sites.count);
   for (let i = 0; i < answers.length; i++)
-    answers[i] = Number(ofPart ? all[i] && weights[i] === all[i] : made || rows.ownFrees[i]);
+    answers[i] = Number(ofPart ? all[i] && weights[i] === all[i]
+      : !ofStacks && (made || rows.ownFrees[i]));
   return answers;
 }
 

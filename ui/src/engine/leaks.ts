@@ -8,6 +8,7 @@ import { tellFates, type Fate } from "./fate.ts";
 import { group, type Group } from "./groups.ts";
 import type { View } from "./look.ts";
 import type { Model } from "./model.ts";
+import { weigh } from "./question.ts";
 
 export interface Leak {
   group: Group;
@@ -25,10 +26,18 @@ export interface Leaks {
 
 const mean = (sum: number, n: number) => (n > 0 && sum > 0 ? Math.floor(sum / n) : 0);
 
-function keptLeak(of: Group): Leak {
+// Of what was allocated since a reset, if there was one.
+function keptOf(model: Model, of: Group, unit: "bytes" | "blocks"): number {
+  if (!model.facts.image.reset)
+    return unit === "bytes" ? of.liveBytes : of.liveBlocks;
+  const weights = weigh(model, { measure: "leak", unit, from: null, to: null });
+  return of.sites.reduce((sum, site) => sum + weights[site], 0);
+}
+
+function keptLeak(model: Model, of: Group): Leak {
   return {
-    group: of, fate: of.fate, bytes: of.liveBytes, blocks: of.liveBlocks,
-    meanNs: mean(of.ageNs, of.liveBlocks), firstNs: of.firstNs,
+    group: of, fate: of.fate, bytes: keptOf(model, of, "bytes"),
+    blocks: keptOf(model, of, "blocks"), meanNs: mean(of.ageNs, of.liveBlocks), firstNs: of.firstNs,
   };
 }
 
@@ -52,10 +61,10 @@ export function leaks(view: View): Leaks {
   const question = { measure: "total", unit: "bytes", from: null, to: null } as const;
   const places = group(view, question, "place");
   tellFates(model, places);
-  const isKept = (one: Group) => one.liveBlocks > 0 || one.liveBytes > 0;
+  const isKept = (one: Leak) => one.blocks > 0 || one.bytes > 0;
   const isHeldToEnd = (one: Group) => one.fate === "at the end" && one.nAlloc > one.nResize;
   return {
-    kept: places.items.filter(isKept).map(keptLeak).sort(byBytes),
+    kept: places.items.map((one) => keptLeak(model, one)).filter(isKept).sort(byBytes),
     atEnd: places.items.filter(isHeldToEnd).map((one) => endLeak(model, one)).sort(byBytes),
   };
 }

@@ -47,6 +47,14 @@ export interface Nodes {
 // What rows and sites count. All exact integers.
 export type Numbers = Record<NumberKey, Float64Array>;
 
+// Of a row or a site, live at the end: what is from before a reset is among it.
+export function liveBytesAt(of: Numbers, i: number): number {
+  return of.beforeBytes[i] + of.bAlloc[i] - of.bFree[i];
+}
+export function liveBlocksAt(of: Numbers, i: number): number {
+  return of.beforeBlocks[i] + of.nAlloc[i] - of.nFree[i];
+}
+
 export interface Sites extends Numbers {
   count: number;
   node: Uint32Array;
@@ -273,6 +281,7 @@ export interface Facts {
     recorded_by: "agent" | "preload" | null;
     allocators: Record<string, string | number>[] | null; // by falling bytes at the peak
     off_reason: number;
+    reset?: boolean; // all that is counted is since then, which is its start
     threads: number;
     max_live_threads: number;
     inherited_bytes: number;

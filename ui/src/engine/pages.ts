@@ -4,7 +4,7 @@
 // It is no part of the heap's numbers, but often the larger part of the RSS.
 
 import type { View } from "./look.ts";
-import { SiteKind } from "./model.ts";
+import { liveBytesAt, SiteKind } from "./model.ts";
 import { NONE } from "./names.ts";
 
 export interface PagePlace {
@@ -33,7 +33,7 @@ export function pagePlaces(view: View): PagePlace[] {
     }
     sitesOf.get(place)!.push(site);
     place.peakBytes += sites.peakBytes[site];
-    place.liveBytes += sites.bAlloc[site] - sites.bFree[site];
+    place.liveBytes += liveBytesAt(sites, site);
     place.bytes += sites.bAlloc[site];
     place.maps += sites.nAlloc[site];
   }

@@ -66,7 +66,8 @@ export function defaultQuestion(model: Model): Question {
 }
 
 // Why a moment or a range has no answer; null: it has one.
-function refusalOfTimes(model: Model, { measure, from, to }: Question): string | null {
+function refusalOfTimes(model: Model, question: Question): string | null {
+  const { measure, from, to } = sinceReset(model, question);
   const { count } = model.snapshots;
   const { no_moment, no_range, no_peak } = model.facts.words;
   const isMoment = (at: number) => Number.isInteger(at) && at >= START && at < count;
@@ -94,12 +95,35 @@ export function weighNumbers(numbers: Numbers, count: number, question: Question
   const weights = new Float64Array(count);
   const plus = pick(numbers, question.measure, inBytes);
   weights.set(plus);
-  if (question.measure === "live" || question.measure === "grown" || question.measure === "leak") {
+  const { measure } = question;
+  if (measure === "live" || isOfNew(measure)) {
     const minus = inBytes ? numbers.bFree : numbers.nFree;
+    const before = inBytes ? numbers.beforeBytes : numbers.beforeBlocks;
     for (let i = 0; i < count; i++)
-      weights[i] -= minus[i];
+      weights[i] += (measure === "live" ? before[i] : 0) - minus[i];
   }
   return weights;
+}
+
+// What is asked of new blocks alone: after a reset, of those since then.
+export function isOfNew(measure: Measure): boolean {
+  return measure === "grown" || measure === "leak";
+}
+
+// After a reset: is it told which of the blocks from before were freed since?
+function isResetTold(model: Model): boolean {
+  const { image, has } = model.facts;
+  return has.late_frees === true && model.snapshots.count > 0 && !image.merged;
+}
+
+// What was allocated since a reset and is held; where single blocks are not told, at least.
+function weighSinceReset(model: Model, question: Question): Float64Array {
+  const weights = weighNumbers(model.sites, model.sites.count, question);
+  const { count, site, born } = model.lateFrees;
+  for (let i = 0; i < count && isResetTold(model); i++)
+    if (born[i] === 0) // the snapshot of the reset
+      weights[site[i]] += model.lateFrees[question.unit][i];
+  return weights.map((weight) => Math.max(0, weight));
 }
 
 function pick(numbers: Numbers, measure: Measure, inBytes: boolean): Float64Array {
@@ -116,7 +140,10 @@ function isPeak(model: Model, snapshot: number | null): boolean {
 
 // Whether the answer is a lower bound. From the start on everything is new; between two snapshots
 // the late frees tell; at the peak nobody looked.
-export function isBound(model: Model, { measure, from, to }: Question): boolean {
+export function isBound(model: Model, question: Question): boolean {
+  const { measure, from, to } = sinceReset(model, question);
+  if (model.facts.image.reset && from === null && to === null && isOfNew(measure))
+    return !isResetTold(model);
   if (measure !== "grown" || from === null || from === START)
     return false;
   return !model.facts.has.late_frees || isPeak(model, from) || isPeak(model, to);
@@ -151,8 +178,19 @@ function weighCounts(model: Model, column: "bAlloc" | "nAlloc", from: number | n
   return weights;
 }
 
-function compute(model: Model, question: Question): Float64Array {
+// The start of an image that was reset is its first snapshot: something was there.
+export function sinceReset(model: Model, question: Question): Question {
+  const { image } = model.facts;
+  const hasFirst = image.reset && !image.merged &&
+    model.snapshots.kind[0] === SnapshotKind.timed;
+  return question.from === START && hasFirst ? { ...question, from: 0 } : question;
+}
+
+function compute(model: Model, asked: Question): Float64Array {
+  const question = sinceReset(model, asked);
   const { measure, unit, from, to } = question;
+  if (from === null && to === null && model.facts.image.reset && isOfNew(measure))
+    return weighSinceReset(model, question);
   if (from === null && to === null)
     return weighNumbers(model.sites, model.sites.count, question);
   const last = to ?? model.snapshots.count - 1;
