@@ -48,3 +48,9 @@ void tide_before_histograms(const struct tide_whole_cell *whole, struct tide_bef
 // A cell had more than was seen then.
 void tide_before_add(struct tide_before *before, uint32_t cell, bool is_heap,
                      const struct tide_tally *more);
+
+// What was counted since. A walk may have missed what was under way at the reset.
+static inline uint64_t tide_more_than(uint64_t now, uint64_t before)
+{
+  return now > before ? now - before : 0;
+}

@@ -85,21 +85,15 @@ static void thin_ticks(struct tide_sampler *sampler)
   sampler->tick_interval_ns *= 2;
 }
 
-// A walk may have missed what was under way at the reset.
-static uint64_t more_than(uint64_t now, uint64_t before)
-{
-  return now > before ? now - before : 0;
-}
-
 static void take_off_before(const struct tide_before *before, struct tide_tally *heap,
                             struct tide_resizes *resizes)
 {
-  heap->n_alloc = more_than(heap->n_alloc, before->heap.n_alloc);
-  heap->b_alloc = more_than(heap->b_alloc, before->heap.b_alloc);
-  heap->n_free = more_than(heap->n_free, before->heap.n_free);
-  resizes->n = more_than(resizes->n, before->resizes.n);
-  resizes->b_old = more_than(resizes->b_old, before->resizes.b_old);
-  resizes->b_new = more_than(resizes->b_new, before->resizes.b_new);
+  heap->n_alloc = tide_more_than(heap->n_alloc, before->heap.n_alloc);
+  heap->b_alloc = tide_more_than(heap->b_alloc, before->heap.b_alloc);
+  heap->n_free = tide_more_than(heap->n_free, before->heap.n_free);
+  resizes->n = tide_more_than(resizes->n, before->resizes.n);
+  resizes->b_old = tide_more_than(resizes->b_old, before->resizes.b_old);
+  resizes->b_new = tide_more_than(resizes->b_new, before->resizes.b_new);
 }
 
 // False: no more snapshots are to be had, and this was a walk alone.

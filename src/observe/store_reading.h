@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The steps of reading a store that both ways share: into rows (store_read.c) and into a pack
-// (store_pack.c). Private to these two.
+// (store_pack.c). Private to these two, and to what they read first (store_facts.c).
 #pragma once
 #include "model/model.h"
 #include "observe/before.h"
@@ -29,6 +29,8 @@ struct tide_reading {
   struct tide_before_cell before;   // of the cell at hand
 };
 
+// What the store says of its process as a whole; times begin with a reset.
+void tide_reading_facts(struct tide_reading *r);
 // Makes an image of everything but frames, sites and what follows from those.
 void tide_reading_begin(struct tide_reading *r, struct tide_store_view *view,
                         const struct tide_clock *clock, struct tide_image *ret_image);
