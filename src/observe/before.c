@@ -102,14 +102,26 @@ static struct tide_before_cell cell_as_it_is(const struct tide_whole_cell *whole
   return had;
 }
 
+static void take_events(struct taking *t, uint32_t id, const struct tide_cell *cell)
+{
+  struct tide_before_cell had = {0};
+  if (tide_events_read(t->view, cell, &had.n_events, &had.events_weight))
+    put_cell(t->before, id, &had);
+}
+
 static void take_block(void *context, const struct tide_cell_block *block)
 {
   struct taking *t = context;
   struct tide_whole_cell whole;
   for (uint32_t i = 0; i < block->n; i++) {
     uint32_t stack = block->owners[i].stack, id = block->first + i;
-    if (!stack || id >= t->before->n_places || !(block->cells[i].n_alloc || block->cells[i].n_free))
+    if (!stack || id >= t->before->n_places)
       continue;
+    if (!(block->cells[i].n_alloc || block->cells[i].n_free)) {
+      if (block->owners[i].family == TIDE_FAMILY_EVENTS)
+        take_events(t, id, &block->cells[i]);
+      continue;
+    }
     struct tide_tally seen = tide_interval_seen(t->intervals, id);
     tide_whole_cell_read(t->view, block, i, true, &whole);
     struct tide_before_cell had = cell_as_it_is(&whole, &seen);

@@ -19,6 +19,7 @@ struct tide_before_cell {
   uint64_t n_foreign, n_resize, b_resize_old, b_resize_new, n_moved, b_moved;
   uint64_t n_looked, b_looked, b_touched;
   uint64_t n_samples, alloc_blocks_spread, alloc_bytes_spread;
+  uint64_t n_events, events_weight; // of a cell of ad hoc events
   uint64_t sizes[TIDE_SIZE_BUCKETS], lives[TIDE_LIFE_BUCKETS];
 };
 

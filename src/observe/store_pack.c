@@ -105,7 +105,7 @@ static void take_block(void *context, const struct tide_cell_block *block)
   for (uint32_t i = 0; i < block->n; i++) {
     const struct tide_owner *owner = &block->owners[i];
     if (!owner->stack || !(block->cells[i].n_alloc || block->cells[i].n_free)) {
-      tide_reading_event(r, &block->cells[i], owner);
+      tide_reading_event(r, block, i);
       continue;
     }
     if (!tide_reading_cell(r, block, i, &whole))

@@ -374,9 +374,10 @@ void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *wh
     r->heap_last_ticks = last_ticks;
 }
 
-void tide_reading_event(struct tide_reading *r, const struct tide_cell *cell,
-                        const struct tide_owner *owner)
+void tide_reading_event(struct tide_reading *r, const struct tide_cell_block *block, uint32_t i)
 {
+  const struct tide_cell *cell = &block->cells[i];
+  const struct tide_owner *owner = &block->owners[i];
   struct tide_event_row row = {.stack = owner->stack, .thread = thread_of(r, owner)};
   if (owner->family != TIDE_FAMILY_EVENTS || !owner->stack ||
       !tide_events_read(r->view, cell, &row.n, &row.weight))
@@ -384,6 +385,13 @@ void tide_reading_event(struct tide_reading *r, const struct tide_cell *cell,
   row.first_ns = coarse_ns(r, owner->t_first);
   row.last_ns = coarse_ns(r, cell->t_last);
   r->slot_events[row.thread] += row.n;
+  const struct tide_before *before = r->view->before;
+  if (before && tide_before_cell(before, block->first + i, &r->before)) {
+    row.n = tide_more_than(row.n, r->before.n_events);
+    row.weight -= r->before.events_weight;
+    if (!row.n)
+      return;
+  }
   uint64_t last_ticks = tide_store_ticks(&r->view->header, cell->t_last);
   r->last_ticks = last_ticks > r->last_ticks ? last_ticks : r->last_ticks;
   TIDE_GROW(r->events, r->n_events, r->cap_events);
@@ -408,7 +416,7 @@ static void take_block(void *context, const struct tide_cell_block *block)
   for (uint32_t i = 0; i < block->n; i++) {
     const struct tide_cell *cell = &block->cells[i];
     if (!block->owners[i].stack || !(cell->n_alloc || cell->n_free)) {
-      tide_reading_event(&rows->r, cell, &block->owners[i]);
+      tide_reading_event(&rows->r, block, i);
       continue;
     }
     if (!tide_reading_cell(&rows->r, block, i, &whole))

@@ -42,8 +42,7 @@ bool tide_reading_cell(struct tide_reading *r, const struct tide_cell_block *blo
 void tide_reading_count(struct tide_reading *r, const struct tide_whole_cell *whole,
                         const struct tide_owner *owner);
 // Adds a cell of ad hoc events, if it is one, to those of the image.
-void tide_reading_event(struct tide_reading *r, const struct tide_cell *cell,
-                        const struct tide_owner *owner);
+void tide_reading_event(struct tide_reading *r, const struct tide_cell_block *block, uint32_t i);
 // The peak and the cost, when all cells were counted. Ends the reading.
 void tide_reading_end(struct tide_reading *r);
 

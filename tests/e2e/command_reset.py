@@ -4,6 +4,7 @@ lived is told as from before, and nothing of it is lost or called a leak."""
 import json
 
 from command_ctl import Puppet, check, numbers, sampled_live
+from command_inside import INCLUDE
 from command_serve import serving
 from ground import expect, test
 
@@ -227,6 +228,35 @@ def reset_of_several_processes(ground):
             for key in ("allocations", "live_bytes", "before_bytes")]
     got = [merged["totals"][key] for key in ("allocations", "live_bytes", "before_bytes")]
     expect(got == both, f"{got} {both}")
+
+
+EVENTS = r"""
+#include <stdio.h>
+#include <tidemark/tidemark.h>
+#include <unistd.h>
+int main(void)
+{
+  char c;
+  printf("%d\n", (int)getpid());
+  fflush(stdout);
+  while (read(0, &c, 1) == 1 && c != 'q') {
+    tidemark_event(5);
+    if (write(1, ".", 1) != 1) return 1;
+  }
+  return 0;
+}"""
+
+
+@test
+def reset_of_events(ground):
+    program = ground.build("events", EVENTS, f"-I{INCLUDE}")
+    puppet = Puppet(ground, "run", program=program)
+    puppet.do("eee")
+    puppet.ctl("-q", "reset")
+    puppet.do("ee")
+    report = ground.report(puppet.end())
+    told = report.get("events", {})
+    expect((told.get("count"), told.get("weight")) == (2, 10), f"{told}")
 
 
 @test
