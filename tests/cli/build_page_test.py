@@ -59,8 +59,8 @@ class Place:
     def command_has_page(self):
         """Of a command with what was built."""
         program = self.root / "program"
-        subprocess.run([CC, "-I", INCLUDE, "-x", "c", "-", self.c, BUILT_IN, "-o", program],
-                       input=PROGRAM, text=True, check=True)
+        subprocess.run([CC, "-fms-extensions", "-I", INCLUDE, "-x", "c", "-", self.c, BUILT_IN,
+                        "-o", program], input=PROGRAM, text=True, check=True)
         return subprocess.run([program], check=False).returncode == 0
 
     def comes_again(self):

@@ -4,7 +4,7 @@
 // that leads nowhere, tabs that are all there.
 
 import { DEEP, DEEP_CALLS, LONG_ARGUMENT, SIBLINGS, templatesFile } from "./programs.mjs";
-import { becomes, exactUnits, expect, expectEqual, importSource, shown } from "./stage.mjs";
+import { becomes, exactUnits, expect, expectEqual, importSource, shown, until } from "./stage.mjs";
 
 const units = exactUnits(await importSource("src/engine/units.ts"));
 
@@ -186,8 +186,13 @@ export const tests = {
     expectEqual(texts, ["all", "main", "level_64", "level_63", "level_62", "level_61"], "the way");
     await shown(page);
     const canvas = page.locator(".flame canvas").first();
-    await canvas.hover({ position: { x: 300, y: 8 } });
-    await page.locator(".flame-tip-name", { hasText: "level_60" }).waitFor();
+    const tip = page.locator(".flame-tip-name", { hasText: "level_60" });
+    let x = 300; // what is above the graph may still grow, and move it away from the pointer
+    const isTold = await until(async () => {
+      await canvas.hover({ position: { x: x++, y: 8 } });
+      return tip.isVisible();
+    });
+    expect(isTold, "no tip of what the graph is zoomed to");
     await page.locator(".flame-mirror [role=treegrid]").focus();
     await page.keyboard.press("ArrowUp");
     await crumbs.locator("b", { hasText: "level_61" }).waitFor();
