@@ -29,6 +29,15 @@ test("a block need not begin at a multiple of 8 in memory", () => {
   assert.deepEqual(decode(shifted.subarray(3)).sites, MODEL.sites);
 });
 
+test("numbers take room when they are asked for, and are then the same array", () => {
+  const { snapshots, rows, sites } = decode(encode(partsOf(MODEL)));
+  const isMade = (of: object, key: string) =>
+    Object.getOwnPropertyDescriptor(of, key)!.get === undefined;
+  assert.ok(!isMade(snapshots, "nAlloc") && !isMade(rows, "nTemp") && !isMade(sites, "nTemp"));
+  assert.equal(sites.nTemp, sites.nTemp);
+  assert.ok(isMade(sites, "nTemp") && isMade(rows, "nTemp") && !isMade(snapshots, "nAlloc"));
+});
+
 test("texts beyond ASCII", () => {
   const parts = partsOf(MODEL);
   const words = ["", "größe", "文字", "😀", "<script>", "a\u0000b"];

@@ -3,7 +3,7 @@
 // From the block of bytes that docs/page-data.md describes to a model. The block is data: whatever
 // is wrong with it, the reader hears one sentence, and nothing behind it sees a bad index.
 
-import type { Facts, Model, Rows, Sites, Snapshots } from "./model.ts";
+import type { Facts, Model, Numbers, Rows, Sites, Snapshots } from "./model.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
 
 const MAGIC = "TidePage";
@@ -138,19 +138,26 @@ class Columns {
   }
 
   numbers(name: string, count?: number): Float64Array {
+    return this.later(name, count)();
+  }
+
+  // As numbers(): what is wrong is found now, and room is taken when they are asked for.
+  later(name: string, count?: number): () => Float64Array {
     const column = this.get(name, count);
-    const numbers = new Float64Array(column);
-    for (let i = 0; column instanceof Float64Array && i < numbers.length; i++)
-      if (!Number.isFinite(numbers[i]))
+    if (!(column instanceof Float64Array))
+      return () => new Float64Array(column);
+    for (let i = 0; i < column.length; i++)
+      if (!Number.isFinite(column[i]))
         fail(`column ${name} holds what is no number`);
-    return numbers;
+    return () => column;
   }
 
   // Values from 0 to 2^32 - 1. Columns come in many types: loops are quick over one of them.
   whole(name: string, count?: number): Uint32Array {
     const column = this.get(name, count);
-    const isWhole = column instanceof Uint8Array || column instanceof Uint16Array ||
-      column instanceof Uint32Array;
+    if (column instanceof Uint32Array)
+      return column;
+    const isWhole = column instanceof Uint8Array || column instanceof Uint16Array;
     for (let i = 0; !isWhole && i < column.length; i++)
       if (!(column[i] >= 0 && column[i] < 2 ** 32))
         fail(`column ${name} holds ${column[i]}`);
@@ -168,7 +175,12 @@ class Columns {
 
   // As indexes(), for columns of small numbers.
   small(name: string, limit: number, count?: number): Uint8Array {
-    return new Uint8Array(this.indexes(name, limit, count));
+    const column = this.get(name, count);
+    const bytes = column instanceof Uint8Array ? column : new Uint8Array(this.whole(name, count));
+    for (let i = 0; i < column.length; i++)
+      if (column[i] >= limit)
+        fail(`column ${name} holds ${column[i]}, and there are ${limit}`);
+    return bytes;
   }
 
   // Where things end: never falling, the last one at `end` when that is known.
@@ -179,6 +191,15 @@ class Columns {
         fail(`column ${name} falls`);
     return ends;
   }
+}
+
+// A member that is made when somebody first reads it: most of a large block nobody ever looks at.
+function put<T extends object, K extends keyof T>(object: T, key: K, make: () => T[K]): void {
+  const keep = (value: T[K]) =>
+    Object.defineProperty(object, key, { value, enumerable: true, configurable: true });
+  Object.defineProperty(object, key, {
+    get: () => keep(make())[key], enumerable: true, configurable: true,
+  });
 }
 
 // Where all is ASCII, which is most often, bytes and characters are the same and one go does.
@@ -226,7 +247,7 @@ function readRows(columns: Columns, nSites: number, nThreads: number): Rows {
     if (site[i] < site[i - 1])
       fail("its rows are out of order");
   for (const { key, column } of NUMBERS)
-    rows[key] = columns.numbers(column, count);
+    put(rows, key, columns.later(column, count));
   return rows;
 }
 
@@ -237,25 +258,33 @@ function sumRows(site: Uint32Array, values: Float64Array, nSites: number): Float
   return sums;
 }
 
+// Alone, a row may be below zero where one thread frees what another allocated.
+const notBelowZero = (ages: Float64Array) => ages.map((age) => Math.max(0, age));
+
 // Where every site has one row, as with one thread, they are the same numbers.
 function addUp(rows: Rows, sites: Sites): void {
   const { site } = rows;
   const isOne = rows.count === sites.count && site.every((s, i) => s === i);
+  const sum = (key: keyof Numbers) => isOne ? rows[key] : sumRows(site, rows[key], sites.count);
   for (const key of SUMS)
-    sites[key] = isOne ? rows[key] : sumRows(site, rows[key], sites.count);
-  // Alone, a row may be below zero where one thread frees what another allocated.
-  sites.ageNs = sites.ageNs.map((age) => Math.max(0, age));
-  sites.firstNs = new Float64Array(sites.count);
-  sites.lastNs = new Float64Array(sites.count);
-  const seen = new Uint8Array(sites.count);
-  for (let i = 0; i < rows.count; i++) {
-    if (!rows.nAlloc[i])
+    put(sites, key, () => key === "ageNs" ? notBelowZero(sum(key)) : sum(key));
+  put(sites, "firstNs", () => timesOf(rows, rows.firstNs, sites.count, Math.min));
+  put(sites, "lastNs", () => timesOf(rows, rows.lastNs, sites.count, Math.max));
+}
+
+function timesOf(
+  rows: Rows, ns: Float64Array, nSites: number, pick: (a: number, b: number) => number,
+): Float64Array {
+  const { site, nAlloc } = rows;
+  const times = new Float64Array(nSites);
+  const seen = new Uint8Array(nSites);
+  for (let i = 0; i < ns.length; i++) {
+    if (!nAlloc[i])
       continue;
-    const s = rows.site[i];
-    sites.firstNs[s] = seen[s] ? Math.min(sites.firstNs[s], rows.firstNs[i]) : rows.firstNs[i];
-    sites.lastNs[s] = Math.max(sites.lastNs[s], rows.lastNs[i]);
-    seen[s] = 1;
+    times[site[i]] = seen[site[i]] ? pick(times[site[i]], ns[i]) : ns[i];
+    seen[site[i]] = 1;
   }
+  return times;
 }
 
 function readSnapshots(columns: Columns, nSites: number): Snapshots {
@@ -273,14 +302,13 @@ function readSnapshots(columns: Columns, nSites: number): Snapshots {
         fail(`a snapshot has site ${next} after ${at}, and there are ${nSites}`);
       site[i] = at = next;
     }
-  return {
-    count, ns, end, site,
-    kind: columns.small("snap_kind", 3, count),
-    bytes: columns.numbers("cell_bytes", step.length),
-    blocks: columns.numbers("cell_blocks", step.length),
-    nAlloc: columns.numbers("cell_n_alloc", step.length),
-    bAlloc: columns.numbers("cell_b_alloc", step.length),
-  };
+  const kind = columns.small("snap_kind", 3, count);
+  const snapshots = { count, ns, end, site, kind } as Snapshots;
+  put(snapshots, "bytes", columns.later("cell_bytes", step.length));
+  put(snapshots, "blocks", columns.later("cell_blocks", step.length));
+  put(snapshots, "nAlloc", columns.later("cell_n_alloc", step.length));
+  put(snapshots, "bAlloc", columns.later("cell_b_alloc", step.length));
+  return snapshots;
 }
 
 // Captures of before have none, and say so in their facts.
@@ -299,6 +327,15 @@ function readLateFrees(columns: Columns, nSites: number, nSnapshots: number): Mo
     count, site, born: at("late_born"), freed,
     bytes: get("late_bytes"), blocks: get("late_blocks"),
   };
+}
+
+function readHistograms(columns: Columns, nSites: number): Model["histograms"] {
+  const site = columns.indexes("hist_site", nSites);
+  const count = site.length;
+  const bucket = columns.small("hist_bucket", BUCKETS_N, count);
+  const histograms = { count, site, bucket } as Model["histograms"];
+  put(histograms, "number", columns.later("hist_count", count));
+  return histograms;
 }
 
 function readTicks(columns: Columns): Model["ticks"] {
@@ -347,22 +384,17 @@ export function decode(block: ArrayBuffer | Uint8Array): Model {
   const sites = {
     count: node.length, node,
     kind: columns.small("site_kind", 3, node.length),
-    ownMax: columns.numbers("site_own_max", node.length),
   } as Sites;
+  put(sites, "ownMax", columns.later("site_own_max", node.length));
   const rows = readRows(columns, sites.count, facts.threads.length);
   addUp(rows, sites);
   const snapshots = readSnapshots(columns, sites.count);
-  const histSite = columns.indexes("hist_site", sites.count);
   return {
     facts, text, modules, frames, nodes, sites, rows,
     builds: columns.has("module_build")
       ? columns.indexes("module_build", text.length, modules.length)
       : new Uint32Array(modules.length),
-    histograms: {
-      count: histSite.length, site: histSite,
-      bucket: columns.small("hist_bucket", BUCKETS_N, histSite.length),
-      number: columns.numbers("hist_count", histSite.length),
-    },
+    histograms: readHistograms(columns, sites.count),
     snapshots,
     lateFrees: readLateFrees(columns, sites.count, snapshots.count),
     ticks: readTicks(columns),

@@ -8,7 +8,7 @@
 import { classCount, keptWeights, shareOut, siteClasses } from "./classes.ts";
 import type { Group, GroupKind, GroupNumbers, Groups } from "./groups.ts";
 import type { View } from "./look.ts";
-import { liveBlocksAt, liveBytesAt, type Model } from "./model.ts";
+import type { Model } from "./model.ts";
 import { NONE } from "./names.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
 import { isOfNew, weigh, weighNumbers, type Question } from "./question.ts";
@@ -55,22 +55,50 @@ function siteRows({ rows, sites }: Model): SiteRows {
   return found;
 }
 
-function addHeld(sum: GroupNumbers, of: Model["rows"] | Model["sites"], i: number): void {
-  for (const key of HELD)
-    sum[key] += of[key][i];
-  sum.liveBlocks += liveBlocksAt(of, i);
-  sum.liveBytes += liveBytesAt(of, i);
+// Whose each row or site is; NONE: nobody's.
+type Owners = Uint32Array;
+
+// Column by column: there are millions of rows, and few threads.
+function addUp(all: Writable<Group>[], key: keyof GroupNumbers | "weight", sign: number,
+  values: Float64Array, owners: Owners): void {
+  const sums = new Float64Array(all.length);
+  for (let i = 0; i < owners.length; i++)
+    if (owners[i] !== NONE)
+      sums[owners[i]] += values[i];
+  all.forEach((one, i) => (one[key] += sign * sums[i]));
 }
 
-function addDeeds(sum: Writable<Group>, { rows }: Model, i: number): void {
-  const isFirst = !sum.nAlloc;
+function addHeld(
+  all: Writable<Group>[], of: Model["rows"] | Model["sites"], owners: Owners,
+): void {
+  for (const key of HELD)
+    addUp(all, key, 1, of[key], owners);
+  for (const key of ["beforeBlocks", "nAlloc", "nFree"] as const)
+    addUp(all, "liveBlocks", key === "nFree" ? -1 : 1, of[key], owners);
+  for (const key of ["beforeBytes", "bAlloc", "bFree"] as const)
+    addUp(all, "liveBytes", key === "bFree" ? -1 : 1, of[key], owners);
+}
+
+function addDeeds(all: Writable<Group>[], { rows }: Model, owners: Owners): void {
   for (const key of DONE)
-    sum[key] += rows[key][i];
-  sum.stacks++;
-  if (!rows.nAlloc[i])
-    return;
-  sum.firstNs = isFirst ? rows.firstNs[i] : Math.min(sum.firstNs, rows.firstNs[i]);
-  sum.lastNs = Math.max(sum.lastNs, rows.lastNs[i]);
+    addUp(all, key, 1, rows[key], owners);
+  const { nAlloc, firstNs, lastNs } = rows;
+  const first = new Float64Array(all.length).fill(Infinity);
+  const last = new Float64Array(all.length);
+  for (let i = 0; i < owners.length; i++) {
+    const owner = owners[i];
+    if (owner === NONE)
+      continue;
+    all[owner].stacks++;
+    if (!nAlloc[i])
+      continue;
+    first[owner] = Math.min(first[owner], firstNs[i]);
+    last[owner] = Math.max(last[owner], lastNs[i]);
+  }
+  all.forEach((one, i) => {
+    one.firstNs = first[i] === Infinity ? 0 : first[i];
+    one.lastNs = last[i];
+  });
 }
 
 // Per site, whether its rows answer the question: of allocations in the whole run, or in a part
@@ -98,31 +126,21 @@ export function threadGroups(view: View, question: Question): Groups {
   const told = siteRows(model);
   const answers = rowsAnswer(model, question, weights, told);
   const nThreads = Math.max(1, facts.threads.length);
-  const threads = Array.from({ length: nThreads }, (_, i) => noGroup("thread", i));
-  const several = { ...noGroup("thread", nThreads), several: true };
-  for (let i = 0; i < rows.count; i++) {
-    const site = rows.site[i];
-    if (!view.wanted[site])
-      continue;
-    const sum = threads[rows.thread[i]];
-    addDeeds(sum, model, i);
-    if (told.ownFrees[site])
-      addHeld(sum, rows, i);
-    if (answers[site])
-      sum.weight += rowWeights[i];
-  }
-  for (let i = 0; i < sites.count; i++) {
-    if (!view.wanted[i])
-      continue;
-    const owner = told.makers[i] === 1 ? threads[told.maker[i]] : several;
-    if (!told.ownFrees[i])
-      addHeld(owner, sites, i);
-    if (answers[i] || !weights[i])
-      continue;
-    owner.weight += weights[i];
-    owner.stacks += owner.several ? 1 : 0;
-  }
-  const items = [...threads, several].filter((g) => g.weight !== 0 || g.nAlloc || g.nFree ||
+  const all = Array.from({ length: nThreads + 1 }, (_, i) => noGroup("thread", i));
+  all[nThreads].several = true;
+  const ofRow = rows.thread.map((thread, i) => (view.wanted[rows.site[i]] ? thread : NONE));
+  const ofSite = sites.node.map((_, i) =>
+    !view.wanted[i] ? NONE : told.makers[i] === 1 ? told.maker[i] : nThreads);
+  addDeeds(all, model, ofRow);
+  addHeld(all, rows, ofRow.map((owner, i) => (told.ownFrees[rows.site[i]] ? owner : NONE)));
+  addHeld(all, sites, ofSite.map((owner, i) => (told.ownFrees[i] ? NONE : owner)));
+  addUp(all, "weight", 1, rowWeights,
+    ofRow.map((owner, i) => (answers[rows.site[i]] ? owner : NONE)));
+  const ofRest = ofSite.map((owner, i) => (answers[i] || !weights[i] ? NONE : owner));
+  addUp(all, "weight", 1, weights, ofRest);
+  for (let i = 0; i < ofRest.length; i++)
+    all[nThreads].stacks += ofRest[i] === nThreads ? 1 : 0;
+  const items = all.filter((g) => g.weight !== 0 || g.nAlloc || g.nFree ||
     g.liveBlocks || g.peakBlocks);
   items.sort((a, b) => b.weight - a.weight || a.number - b.number);
   return {

@@ -155,6 +155,7 @@ function makeFilter(model: Model, look: Look): Filter | null {
 }
 
 const NOT_FRAMES = FrameFlag.lost | FrameFlag.pages;
+const NO_CODE = FrameFlag.cut | FrameFlag.pruned; // stands in for frames
 
 // Each text is looked at once, however many frames have it.
 function judge(model: Model, kind: PatternKind, regex: RegExp, mask: number, bits: Uint32Array) {
@@ -261,20 +262,34 @@ class StackView implements View {
   // Of the frames shown, innermost first. Where a filter does not ask for them, runtime frames are
   // not among them unless there is nothing else.
   private blameSite(blame: Blame, site: number): void {
-    const { frames } = this.model;
-    const all = this.read.subarray(0, this.gather(this.model.sites.node[site], false));
-    const shown = this.filter ? all : all.filter((f) => !(frames.flags[f] & FrameFlag.cut));
-    const isFrame = (f: number) => !(frames.flags[f] & (FrameFlag.cut | FrameFlag.pruned));
-    const isOwn = (f: number) => frames.layer[f] === Layer.own && isFrame(f);
-    const own = this.ownFirst ? shown.findIndex(isOwn) : 0;
-    const at = Math.max(0, own);
-    if (!shown.length)
+    const { flags, function: fn } = this.model.frames;
+    const { read } = this;
+    const n = this.gather(this.model.sites.node[site], false);
+    const notShown = this.filter ? 0 : FrameFlag.cut;
+    let first = n, own = n, inside = NONE; // inside: the last frame before own code
+    for (let i = 0; i < n && own === n; i++) {
+      if (flags[read[i]] & notShown)
+        continue;
+      first = Math.min(first, i);
+      if (this.isOwn(read[i]))
+        own = i;
+      else if (!(flags[read[i]] & NO_CODE))
+        inside = read[i];
+    }
+    if (first === n)
       return;
-    blame.culprit[site] = shown[at];
-    blame.via[site] = shown.slice(0, at).reverse().find(isFrame) ?? NONE;
-    if (!frames.function[shown[at]])
-      blame.caller[site] =
-        shown.subarray(at + 1).find((f) => frames.function[f] > 0 && isFrame(f)) ?? NONE;
+    const at = own < n && this.ownFirst ? own : first;
+    blame.culprit[site] = read[at];
+    if (at !== first)
+      blame.via[site] = inside;
+    for (let i = at + 1; i < n && !fn[read[at]] && blame.caller[site] === NONE; i++)
+      if (fn[read[i]] && !(flags[read[i]] & NO_CODE))
+        blame.caller[site] = read[i];
+  }
+
+  private isOwn(frame: number): boolean {
+    const { layer, flags } = this.model.frames;
+    return layer[frame] === Layer.own && !(flags[frame] & NO_CODE);
   }
 
   // Whom a stack is blamed on, whatever the filter shows; of frames that are all folded, the first
