@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Findings on the first screen: in the words of "explain", and each leads to its place.
+// Findings on the first screen: in the words of "explain", each on a card that selects its place.
 
 import { readFileSync } from "node:fs";
-import { becomes, expect, expectEqual } from "./stage.mjs";
+import { becomes, expect, expectEqual, heading } from "./stage.mjs";
 
 async function served(ground) {
   if (!ground.faults) {
@@ -15,30 +15,56 @@ async function served(ground) {
   return ground.faults.url;
 }
 
-const texts = (page, of) => page.locator(of).allInnerTexts();
+const texts = (page, of) => page.locator(of).allTextContents();
 const plain = (text) => text.replace(/\s+/g, " ").trim();
+const words = ({ heading, sentence, advice }) => [heading, sentence, advice].map(plain);
 
 export const tests = {
+  // Those that should be changed come first; a note is beside its place; all of them are there.
   async findings_are_those_of_explain(ground, look) {
     const page = await look(await served(ground));
-    await page.locator(".findings li").first().waitFor();
+    const cards = page.locator(".card");
+    await cards.first().waitFor();
     const { findings } = ground.json("explain", "faults.tide");
     const sure = findings.filter(({ confidence }) => confidence !== "low");
     expect(sure.length > 0 && sure.length < findings.length, JSON.stringify(findings));
-    expectEqual(await page.locator(".findings > ol > li").count(), sure.length, "shown at once");
-    await page.locator(".findings summary").click();
-    const words = (await texts(page, ".findings li")).map(plain);
-    expectEqual(words, findings.map(({ heading, sentence, advice }) =>
-      plain(`${heading} ${sentence} ${advice}`)), "in order");
+    expectEqual(await cards.count(), 3, "cards");
+    const heads = (await texts(page, ".card-numbers")).map(plain);
+    const said = (await texts(page, ".card .sentence")).map(plain);
+    sure.forEach((one, i) => {
+      expect(heads[i].includes(plain(one.heading)), heads[i]);
+      expectEqual(said[i], plain(one.sentence), "in order");
+    });
+    await page.locator(".verdict summary").click();
+    const all = plain(await page.locator(".top").textContent());
+    for (const part of findings.flatMap(words)) expect(all.includes(part), `${part}: ${all}`);
   },
 
-  async finding_leads_to_its_place(ground, look) {
-    const page = await look(await served(ground));
+  // At every width, in light and dark, the cause and the way to it are on the first screen.
+  async cards_select_exactly_their_place(ground, look) {
     const [first] = ground.json("explain", "faults.tide").findings;
-    await page.locator(".findings .sentence").first().click();
-    await page.waitForFunction(() => location.hash.includes("pane=table"));
+    const sizes = [[700, 900, "dark"], [1920, 1080, "dark"], [1280, 800, "light"]];
+    const page = await look(await served(ground));
+    const card = page.locator(".card").first();
+    for (const [width, height, colorScheme] of sizes) {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme });
+      for (const part of [card.locator(".card-name"), card.getByRole("button")]) {
+        const { x, y, width: w, height: h } = await part.boundingBox();
+        expect(x >= 0 && x + w <= width && y + h <= height, `${x} ${y} at ${width}`);
+      }
+    }
+    const number = await card.locator(".card-numbers b").innerText();
+    await card.getByRole("button", { name: "Select" }).click();
+    await page.waitForFunction(() => location.hash.includes("row=place"));
     const rows = () => texts(page, "table.grid .c-name .name");
-    await becomes(async () => (await rows())[0], first.function, "the place alone");
+    await becomes(rows, [first.function], "the place alone");
+    expectEqual(await heading(page), number, "as much as the card says");
     expect((await page.evaluate(() => location.hash)).includes(`measure=${first.see}`), first.see);
+    const chip = page.locator(".chip", { hasText: "only place" });
+    expect((await chip.innerText()).includes(first.function), await chip.innerText());
+    await card.getByRole("button", { name: "Selected" }).click();
+    await becomes(() => page.locator(".chip").count(), 0, "everything again");
+    await becomes(async () => (await rows()).length > 1, true, "all places");
   },
 };

@@ -5,9 +5,11 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { stepTo } from "../src/app/finding_step.ts";
+import { stepTo, stepToCard } from "../src/app/finding_step.ts";
+import { cardsOf } from "../src/engine/cards.ts";
 import { group } from "../src/engine/groups.ts";
-import { emptyLook, makeView } from "../src/engine/look.ts";
+import { emptyLook, makeView, wantedWeight } from "../src/engine/look.ts";
+import { weigh } from "../src/engine/question.ts";
 import { defaultQuestion, type Measure } from "../src/engine/question.ts";
 import { ask, golden, made, modelOf, recorded, said } from "./command.ts";
 
@@ -51,4 +53,27 @@ test("findings: a click selects the place that a sentence is about", () => {
     assert.equal(text[frames.function[first.frame]], finding.function, finding.sentence);
     assert.equal(frames.line[first.frame], finding.line, finding.sentence);
   }
+});
+
+for (const [name, make] of CAPTURES)
+  test(`cards: ${name}: each selects what it says, to the byte`, () => {
+    const model = modelOf(make());
+    const cards = cardsOf(model);
+    assert.ok(cards.length <= 5);
+    const { list } = model.facts.findings;
+    const sure = list.filter(({ kind, confidence }) => kind === "fault" && confidence !== "low");
+    assert.deepEqual(cards.slice(0, sure.length).map((card) => card.finding), sure.slice(0, 5));
+    for (const card of cards) {
+      const step = stepToCard(model, card);
+      if (!card.group)
+        continue;
+      const view = makeView(model, { ...emptyLook, row: step?.row ?? null });
+      assert.deepEqual(group(view, card.question, "place").items.map(({ frame, weight }) =>
+        [frame, weight]), [[card.group.frame, card.group.weight]]);
+      assert.equal(wantedWeight(view, weigh(model, card.question)), card.group.weight);
+    }
+  });
+
+test("cards: three of them where three places weigh", () => {
+  assert.equal(cardsOf(modelOf(recorded("page_faults.c", "-O1"))).length, 3);
 });

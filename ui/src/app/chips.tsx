@@ -6,10 +6,12 @@
 import { useState } from "preact/hooks";
 import { patternRefusal, wantedWeight } from "../engine/look.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
+import { parseRow } from "../engine/rows.ts";
 import { readableName } from "../engine/shorten.ts";
 import { amount, share } from "../engine/units.ts";
 import { cleanWithin } from "../flame/clean.ts";
-import { lookFault, model, question, refused, view, weights, wholeWeight } from "./session.ts";
+import { lookFault, model, question, refused } from "./session.ts";
+import { rowLost, view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import {
   addFilter,
@@ -37,7 +39,7 @@ function patternWords(pattern: string): string {
   return cleanWithin(isExact ? inner.replace(/\\(.)/g, "$1") : pattern, 300);
 }
 
-function chipsOf(s: State, lost: string | null): Chip[] {
+function chipsOf(s: State, lost: string | null, isRowLost: boolean): Chip[] {
   const chips: Chip[] = [];
   for (const kind of filterKinds)
     for (const pattern of s.filters[kind])
@@ -46,6 +48,13 @@ function chipsOf(s: State, lost: string | null): Chip[] {
         text: patternWords(pattern),
         without: dropFilter(kind, pattern),
       });
+  if (s.row !== null)
+    chips.push({
+      name: `only ${parseRow(s.row).kind}`,
+      text: cleanWithin(parseRow(s.row).text, 300),
+      without: { row: null },
+      fault: isRowLost ? "is not here" : undefined,
+    });
   if (!s.collapse) chips.push({ name: "recursion", text: "unfolded", without: { collapse: true } });
   if (s.lines) chips.push({ name: "lines", text: "apart", without: { lines: false } });
   if (s.zoom.length)
@@ -70,12 +79,12 @@ function takeAway(chip: Chip, element: HTMLElement): void {
 export function Chips() {
   const s = use(state);
   const fault = use(lookFault);
-  const chips = chipsOf(s, use(zoomLost));
+  const chips = chipsOf(s, use(zoomLost), use(rowLost));
   if (!chips.length) return null;
   const clear = () => {
     const filters = { ...s.filters };
     for (const kind of filterKinds) filters[kind] = [];
-    go({ filters, collapse: true, lines: false, zoom: [] });
+    go({ filters, collapse: true, lines: false, zoom: [], row: null });
   };
   return (
     <div class="chips" role="group" aria-label="Filters">

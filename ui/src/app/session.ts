@@ -79,7 +79,8 @@ export const question = (() => {
 export const refused = computed(() => refusal(model.value, question.value));
 
 function lookOf(s: State): Look {
-  const look: Look = { ...emptyLook, allFrames: s.runtime, blame: s.blame, collapse: s.collapse };
+  const { runtime: allFrames, blame, collapse, row } = s;
+  const look: Look = { ...emptyLook, allFrames, blame, collapse, row, rowBlame: blame };
   for (const kind of filterKinds) look[kind] = s.filters[kind];
   return look;
 }
@@ -90,6 +91,11 @@ export const lookFault = computed(() => lookRefusal(look.value));
 export const usedLook = computed(() => (lookFault.value ? emptyLook : look.value));
 
 export const view = computed<View>(() => makeView(model.value, usedLook.value));
+
+// No stack is of the row that is selected: another build's, or of other code leading.
+export const rowLost = computed(
+  () => usedLook.value.row !== null && !view.value.wanted.includes(1),
+);
 
 export const weights = computed(() =>
   refused.value ? new Float64Array(model.value.sites.count) : weigh(model.value, question.value),

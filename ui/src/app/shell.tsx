@@ -36,7 +36,7 @@ import { ThreadsPane } from "./threads.tsx";
 import { TimelinePane } from "./timeline.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { TreePane } from "./tree.tsx";
-import { Verdict } from "./verdict.tsx";
+import { complete, Verdict } from "./verdict.tsx";
 import { programName, questionWords, unbroken, wordsOfPane } from "./words.ts";
 
 const components: Record<Pane, FunctionComponent> = {
@@ -70,12 +70,11 @@ export function Shell() {
         {pane === "overview" && (
           <div>
             <Verdict />
-            <Findings isQuiet={true} />
+            <Findings />
           </div>
         )}
         <TimelinePane height={pane === "overview" ? 132 : 112} />
       </div>
-      {pane === "overview" && <Findings isQuiet={false} />}
       <main>
         <Tabs now={pane} />
         <Toolbar pane={pane} />
@@ -119,8 +118,10 @@ function Header() {
   const { theme } = use(state);
   const { image } = of.facts;
   const program = clean(programName(image));
+  const whole = use(complete);
   const facts = [
     ...titleOf(of, now.facts.live).map((part) => cleanWithin(part, 600)),
+    whole ? cleanWithin(whole.text, 600) : "",
     image.origin ? `from ${clean(image.origin)}` : "",
     busy && !now.facts.live ? "reading…" : "",
   ];
@@ -129,7 +130,7 @@ function Header() {
       <h1 title={clean(image.command.join(" ")).slice(0, 2000)}>
         <span class="brand">Tidemark</span> {program}
       </h1>
-      <p class="muted">
+      <p class="muted" title={whole?.text}>
         {now.facts.live && <span class="recording">● recording… </span>}
         {unbroken(facts.filter(Boolean).join(" · "))}
       </p>

@@ -78,6 +78,7 @@ export interface State {
   rss: boolean; // on the timeline
   who: boolean; // on the timeline, who held it
   zoom: string[];
+  row: string | null; // of a table: only its stacks (engine/rows.ts)
   search: string;
   callee: string; // whose callers and callees are shown
   above: string[]; // zoom among its callers
@@ -115,6 +116,7 @@ export function emptyState(): State {
     rss: true,
     who: true,
     zoom: [],
+    row: null,
     search: "",
     callee: "",
     above: [],
@@ -191,6 +193,7 @@ const readers: Record<string, Reader> = {
   zoom: (s, text) => s.zoom.push(text),
   above: (s, text) => s.above.push(text),
   below: (s, text) => s.below.push(text),
+  row: (s, text) => (s.row = text || null),
   search: (s, text) => (s.search = text),
   callee: (s, text) => (s.callee = text),
   source: (s, text) => (s.source = text),

@@ -6,15 +6,22 @@ import { computed } from "@preact/signals-core";
 import type { Sentence, SentenceKind } from "../engine/model.ts";
 import { questionOf, verdict } from "../engine/verdict.ts";
 import { cleanWithin } from "../flame/clean.ts";
+import { further, FurtherFindings } from "./findings.tsx";
 import { model, session } from "./session.ts";
 import { use } from "./signals.ts";
-import { go, type State } from "./state.ts";
+import { formatState, go, state, type State } from "./state.ts";
 import { plural, unbroken } from "./words.ts";
 
-// The title is in the head of the page; of many notes the first is enough to begin with.
+const told = computed(() => verdict(model.value, session.value!.facts.live));
+
+// That nothing is missing is said in the head of the page, beside the title.
+export const complete = computed(
+  () => told.value.find(({ kind, warning }) => kind === "complete" && !warning) ?? null,
+);
+
+// Of many notes the first is enough to begin with.
 const sentences = computed(() => {
-  const told = verdict(model.value, session.value!.facts.live);
-  const all = told.filter(({ kind }) => kind !== "title");
+  const all = told.value.filter((one) => one.kind !== "title" && one !== complete.value);
   const notes = all.filter(({ kind }) => kind === "note");
   if (notes.length < 2) return all;
   const text = `And ${plural(notes.length - 1, "note")} more.`;
@@ -51,27 +58,44 @@ function stepOf(sentence: Sentence): Partial<State> | null {
 // is a click away, so that the graph has its room.
 const later: SentenceKind[] = ["rss", "pages", "churn", "allocators"];
 
+// What leads: how high the heap was, and whatever is a reason not to believe the rest.
+const leads: SentenceKind[] = ["peak", "unrecorded"];
+
 export function Verdict() {
   const all = use(sentences);
   const isLater = ({ kind, warning }: Sentence) => later.includes(kind) && !warning;
+  const isLead = (one: Sentence, i: number) => i === 0 || one.warning || leads.includes(one.kind);
   const rest = all.filter(isLater);
   const isMany = rest.length > 1;
+  const now = isMany ? all.filter((one) => !isLater(one)) : all;
   return (
     <section class="verdict" aria-label="What happened">
-      <List sentences={isMany ? all.filter((one) => !isLater(one)) : all} />
-      {isMany && (
-        <details>
-          <summary>And {plural(rest.length, "sentence")} more</summary>
-          <List sentences={rest} />
-        </details>
-      )}
+      <List of="lead" sentences={now.filter(isLead)} />
+      <List of="quiet" sentences={now.filter((one, i) => !isLead(one, i))} />
+      <More sentences={isMany ? rest : []} />
     </section>
   );
 }
 
-function List({ sentences }: { sentences: Sentence[] }) {
+// The rest, and the findings that are on no card, a click away.
+function More({ sentences }: { sentences: Sentence[] }) {
+  const { words, findings, unjudged } = use(further);
+  const more = sentences.length ? `And ${plural(sentences.length, "sentence")} more` : "";
+  const summary = [more, words].filter(Boolean).join(" · ");
+  if (!sentences.length && !findings.length && !unjudged)
+    return summary ? <p class="muted">{summary}</p> : null;
   return (
-    <ul>
+    <details>
+      <summary>{summary}</summary>
+      <List of="" sentences={sentences} />
+      <FurtherFindings />
+    </details>
+  );
+}
+
+function List({ of, sentences }: { of: string; sentences: Sentence[] }) {
+  return (
+    <ul class={of}>
       {sentences.map((sentence, i) => {
         const step = stepOf(sentence);
         const text = unbroken(cleanWithin(sentence.text, 600));
@@ -79,9 +103,7 @@ function List({ sentences }: { sentences: Sentence[] }) {
           <li key={i} class={`${sentence.kind} ${sentence.warning ? "warning" : ""}`}>
             {sentence.warning && <span aria-hidden="true">⚠</span>}
             {step ? (
-              <button type="button" class="sentence" title={text} onClick={() => go(step)}>
-                {text}
-              </button>
+              <Step words={text} step={step} />
             ) : (
               <span class="sentence">{text}</span>
             )}
@@ -89,5 +111,19 @@ function List({ sentences }: { sentences: Sentence[] }) {
         );
       })}
     </ul>
+  );
+}
+
+// A link, so that it is part of the text, and can be opened beside this page.
+function Step({ words, step }: { words: string; step: Partial<State> }) {
+  const click = (event: MouseEvent) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    go(step);
+  };
+  return (
+    <a class="sentence" href={`#${formatState({ ...use(state), ...step })}`} onClick={click}>
+      {words}
+    </a>
   );
 }

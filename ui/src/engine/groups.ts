@@ -7,7 +7,7 @@
 
 import type { Fate } from "./fate.ts";
 import { classGroups, threadGroups } from "./groups_across.ts";
-import { makeView, type View } from "./look.ts";
+import { blameByKind, makeView, type View } from "./look.ts";
 import { SiteKind, type Model, type Numbers } from "./model.ts";
 import { NONE, numberFrames, textRanks, type FrameNames } from "./names.ts";
 import { numbersOf, type NumberKey } from "./numbers.ts";
@@ -302,18 +302,21 @@ function codeGroups(view: View, question: Question, kind: CodeKind | "stack"): G
   };
 }
 
-// By crate and module the question is whose code allocates, so unless somebody said whom to blame
-// it is the library. What was gathered by place has no frames of libraries left.
-export function blameOf({ model: { facts }, look }: View, kind: string): "own" | "library" {
-  const isByPart = (kind === "crate" || kind === "module") && !facts.pruned?.by_place;
-  return look.blame ?? (isByPart ? "library" : facts.blame);
+// Whom the rows of a kind lead with.
+export function blameOf({ model, look }: View, kind: string): "own" | "library" {
+  return look.blame ?? blameByKind(model, kind);
 }
+
+const blamedOther = new WeakMap<View, View>();
 
 // The view that groups of a kind are made of.
 export function viewFor(view: View, kind: string): View {
   const blame = blameOf(view, kind);
-  return blame === (view.look.blame ?? view.model.facts.blame) ? view
-    : makeView(view.model, { ...view.look, blame });
+  if (blame === (view.look.blame ?? view.model.facts.blame))
+    return view;
+  const other = blamedOther.get(view) ?? makeView(view.model, { ...view.look, blame });
+  blamedOther.set(view, other);
+  return other;
 }
 
 export function group(view: View, question: Question, kind: GroupKind): Groups {

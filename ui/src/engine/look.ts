@@ -17,6 +17,7 @@
 
 import { FrameFlag, Layer, SiteKind, type Model } from "./model.ts";
 import { moduleName, modulePath, NONE } from "./names.ts";
+import { parseRow, rowText } from "./rows.ts";
 
 export interface Look {
   allFrames: boolean; // fold nothing
@@ -30,9 +31,12 @@ export interface Look {
   callers: string[]; // only stacks with such a function, seen from the innermost one outwards
   callees: string[]; // as focus, by another name
   collapse: boolean; // in trees, neighbouring repetitions are one node, as in the command's
+  row: string | null; // only stacks of this row of a table (rows.ts)
+  rowBlame: "own" | "library" | null; // whom rows led with when it was chosen; null: as the data says
 }
 
-export type PatternKind = Exclude<keyof Look, "allFrames" | "blame" | "collapse">;
+export type PatternKind =
+  Exclude<keyof Look, "allFrames" | "blame" | "collapse" | "row" | "rowBlame">;
 
 export const PATTERN_KINDS: readonly PatternKind[] = [
   "function", "file", "module", "ignore", "focus", "hide", "callers", "callees",
@@ -41,7 +45,7 @@ export const PATTERN_KINDS: readonly PatternKind[] = [
 export const emptyLook: Look = {
   allFrames: false, blame: null, function: [], file: [], module: [], ignore: [], focus: [],
   hide: [],
-  callers: [], callees: [], collapse: true,
+  callers: [], callees: [], collapse: true, row: null, rowBlame: null,
 };
 
 export interface View {
@@ -201,6 +205,30 @@ function judgeSites(model: Model, filter: Filter | null): Uint8Array {
   return wanted;
 }
 
+// By crate and module the question is whose code allocates, so unless somebody said whom to blame
+// it is the library. What was gathered by place has no frames of libraries left.
+export function blameByKind({ facts }: Model, kind: string): "own" | "library" {
+  const isByPart = (kind === "crate" || kind === "module") && !facts.pruned?.by_place;
+  return isByPart ? "library" : facts.blame;
+}
+
+// A row is what it was in the table it was chosen from, whomever others lead with.
+function keepRow(model: Model, look: Look, row: string, wanted: Uint8Array): void {
+  const { kind, text } = parseRow(row);
+  const blame = look.rowBlame ?? blameByKind(model, kind);
+  const table = makeView(model, { ...look, row: null, blame });
+  const isOfRow = new Map<number, boolean>();
+  for (let i = 0; i < wanted.length; i++) {
+    if (!wanted[i])
+      continue;
+    const frame = table.culprit(i);
+    let isWanted = isOfRow.get(frame);
+    if (isWanted === undefined)
+      isOfRow.set(frame, (isWanted = rowText(model, kind, frame) === text));
+    wanted[i] = Number(isWanted);
+  }
+}
+
 class StackView implements View {
   readonly wanted: Uint8Array;
   readonly isFiltered: boolean;
@@ -212,8 +240,10 @@ class StackView implements View {
   constructor(readonly model: Model, readonly look: Look) {
     this.filter = makeFilter(model, look);
     this.ownFirst = (look.blame ?? model.facts.blame) !== "library";
-    this.isFiltered = this.filter !== null;
+    this.isFiltered = this.filter !== null || look.row !== null;
     this.wanted = judgeSites(model, this.filter);
+    if (look.row !== null)
+      keepRow(model, look, look.row, this.wanted);
     let deepest = 0;
     for (let i = 0; i < model.nodes.count; i++)
       deepest = Math.max(deepest, model.nodes.depth[i]);
@@ -358,7 +388,7 @@ const plainViews = new WeakMap<Model, Map<string, View>>();
 // Views without patterns are made once and kept, with all they found out. Throws, with what is
 // wrong with it, on a pattern that is none.
 export function makeView(model: Model, look: Look): View {
-  if (PATTERN_KINDS.some((kind) => look[kind].length))
+  if (look.row !== null || PATTERN_KINDS.some((kind) => look[kind].length))
     return new StackView(model, look);
   const held = plainViews.get(model) ?? new Map<string, View>();
   plainViews.set(model, held);
