@@ -429,3 +429,16 @@ void tide_site_add_buckets(struct tide_image *image, struct tide_site *site,
   counts = gather_counts(site->size_mask, size_sums, counts);
   gather_counts(site->life_mask, life_sums, counts);
 }
+
+uint64_t tide_image_widest_gap_ns(const struct tide_image *image)
+{
+  uint64_t last_ns = image->start_ns, widest_ns = 0;
+  for (size_t i = 0; i <= image->n_snapshots; i++) {
+    uint64_t at_ns = i < image->n_snapshots ? image->snapshots[i].time_ns : image->end_ns;
+    if (at_ns <= last_ns)
+      continue;
+    widest_ns = at_ns - last_ns > widest_ns ? at_ns - last_ns : widest_ns;
+    last_ns = at_ns;
+  }
+  return widest_ns;
+}

@@ -103,3 +103,9 @@ static inline unsigned tide_site_n_counts(const struct tide_site *site)
 {
   return tide_site_n_sizes(site) + tide_mask_bits(site->life_mask);
 }
+
+// The longest time of the image between two snapshots that follow each other, its start and its end
+// among them.
+uint64_t tide_image_widest_gap_ns(const struct tide_image *image);
+// More than that is worth a word.
+#define TIDE_GAP_PER_RUN 50u

@@ -23,6 +23,13 @@ uint64_t tide_monotonic_ns(void)
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+uint64_t tide_own_cpu_ns(void)
+{
+  struct timespec spent;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
+}
+
 struct tide_clock_reading tide_clock_read(void)
 {
   struct tide_clock_reading best = {0};

@@ -20,6 +20,8 @@ struct tide_clock {
 
 struct tide_clock_reading tide_clock_read(void);
 uint64_t tide_monotonic_ns(void);
+// Processor time of the calling thread.
+uint64_t tide_own_cpu_ns(void);
 
 // A clock that gives times since origin_ns (on CLOCK_MONOTONIC), from two readings.
 struct tide_clock tide_clock_make(struct tide_clock_reading first, struct tide_clock_reading second,

@@ -53,6 +53,7 @@ void tide_intervals_done(struct tide_intervals *intervals)
     free(intervals->chunks[i]);
   free(intervals->chunks);
   free(intervals->wides);
+  free(intervals->blocks);
   *intervals = (struct tide_intervals){0};
 }
 
@@ -235,18 +236,51 @@ static bool look_at_all(struct collecting *c, const struct tide_cell_block *bloc
     any |= c->wanted[i];
     if (first->did.n_alloc != first->did.n_free || first->did.b_alloc != first->did.b_free)
       c->intervals->n_live++;
-    if (c->view->kinds[stack] != TIDE_SITE_PAGES) {
+    if (c->view->kinds[stack] != TIDE_SITE_PAGES)
       add_to_heap(&c->intervals->heap, &first->did);
-      tide_resizes_add(&c->intervals->resizes, c->view, &block->cells[i]);
-    }
   }
   return any;
+}
+
+static struct tide_interval_block *block_at(struct tide_intervals *intervals, uint32_t first)
+{
+  size_t at = first / TIDE_STORE_BLOCK_CELLS, before = intervals->n_blocks;
+  if (at >= before) {
+    intervals->n_blocks = at + at / 2 + 16;
+    intervals->blocks =
+        tide_realloc_array(intervals->blocks, intervals->n_blocks, sizeof *intervals->blocks);
+    memset(intervals->blocks + before, 0,
+           (intervals->n_blocks - before) * sizeof *intervals->blocks);
+  }
+  return &intervals->blocks[at];
+}
+
+// Annexes are far from the cells, and most cells of many did nothing since the last walk: what
+// their resizes add up to is remembered. A resize may show there a little later than in the cell,
+// so the first walk that finds nothing new looks as well.
+static void sum_resizes(struct collecting *c, const struct tide_cell_block *block, bool is_changed)
+{
+  struct tide_interval_block *seen = block_at(c->intervals, block->first);
+  if (is_changed || !seen->is_settled || seen->first != block->first || seen->n != block->n) {
+    *seen = (struct tide_interval_block){
+        .first = block->first, .n = block->n, .is_settled = !is_changed};
+    for (uint32_t i = 0; i < block->n; i++) {
+      uint32_t stack = block->owners[i].stack;
+      if (stack && c->view->kinds[stack] != TIDE_SITE_PAGES)
+        tide_resizes_add(&seen->resizes, c->view, &block->cells[i]);
+    }
+  }
+  c->intervals->resizes.n += seen->resizes.n;
+  c->intervals->resizes.b_old += seen->resizes.b_old;
+  c->intervals->resizes.b_new += seen->resizes.b_new;
 }
 
 static void take_block(void *context, const struct tide_cell_block *block)
 {
   struct collecting *c = context;
-  if (!look_at_all(c, block))
+  bool is_changed = look_at_all(c, block);
+  sum_resizes(c, block, is_changed);
+  if (!is_changed)
     return;
   const struct tide_cell *now = tide_store_view_cells_now(c->view, block);
   for (uint32_t i = 0; i < block->n; i++) {

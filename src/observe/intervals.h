@@ -44,11 +44,20 @@ struct tide_interval_wide {
   uint32_t interval, closed;
 };
 
+// What the resizes of a block of cells add up to.
+struct tide_interval_block {
+  struct tide_resizes resizes;
+  uint32_t first, n; // cells
+  bool is_settled;   // as of the last look, and nothing had changed then
+};
+
 struct tide_intervals {
   struct tide_interval_cell **chunks; // of cells by id, each made when one of it is looked at
   size_t n_chunks;
   struct tide_interval_wide *wides;
   size_t n_wides, cap_wides;
+  struct tide_interval_block *blocks;
+  size_t n_blocks;
   size_t n_live;               // cells that held something at the last look
   struct tide_tally heap;      // sums of all heap cells at the last look
   struct tide_resizes resizes; // likewise

@@ -8,28 +8,25 @@
 #include "observe/sample.h"
 
 #include "base/alloc.h"
+#include "observe/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MS UINT64_C(1000000)
 #define WAKE_NS 4000 // waking up for a look, which no clock of ours sees
 #define FIRST_TICK_INTERVAL_NS (1 * MS)
-#define FIRST_SNAPSHOT_INTERVAL_NS (5 * MS)
-// After so many times its own processor time: together at most one hundredth of a core.
-#define TICK_REST 200
-#define WALK_REST 400
-#define SNAPSHOT_REST 300
+// After so many times its own processor time: with snapshots, about one hundredth of a core.
+#define TICK_REST 240
+#define WALK_REST 1000
 
 void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time_ns)
 {
   *sampler = (struct tide_sampler){
       .tick_interval_ns = FIRST_TICK_INTERVAL_NS,
-      .snapshot_interval_ns = FIRST_SNAPSHOT_INTERVAL_NS,
       .next_tick_ns = time_ns,
-      .next_snapshot_ns = time_ns + FIRST_SNAPSHOT_INTERVAL_NS,
   };
+  tide_snapshot_pace_init(&sampler->pace, time_ns);
   tide_rss_init(&sampler->rss, pid, time_ns);
 }
 
@@ -132,13 +129,6 @@ uint64_t tide_sampler_allocated(struct tide_store_view *view)
   return walk.heap.b_alloc;
 }
 
-static uint64_t own_cpu_ns(void)
-{
-  struct timespec spent;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-  return (uint64_t)spent.tv_sec * 1000 * MS + (uint64_t)spent.tv_nsec;
-}
-
 static uint64_t later_of(uint64_t a, uint64_t b)
 {
   return a > b ? a : b;
@@ -149,7 +139,7 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
 {
   if (time_ns < sampler->next_tick_ns)
     return sampler->next_tick_ns;
-  uint64_t before = own_cpu_ns();
+  uint64_t before = tide_own_cpu_ns();
   if (sampler->n_ticks == TIDE_SAMPLE_MAX_TICKS)
     thin_ticks(sampler);
   struct tide_store_totals totals;
@@ -164,21 +154,17 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
   tick->tick.rss_bytes =
       tide_rss_take(&sampler->rss, view, time_ns, tick->tick.live_bytes, n_sharing);
   before += sampler->rss.spent_ns; // paid for apart
-  uint64_t look_ns = own_cpu_ns() - before + WAKE_NS;
+  uint64_t look_ns = tide_own_cpu_ns() - before + WAKE_NS;
   sampler->next_tick_ns =
       time_ns + later_of(sampler->tick_interval_ns, look_ns * TICK_REST * n_sharing);
 
-  bool snapshot = time_ns >= sampler->next_snapshot_ns;
+  bool snapshot = tide_snapshot_pace_is_due(&sampler->pace, time_ns, tick->tick.live_bytes,
+                                            view->header.n_cells, n_sharing);
   if (snapshot || time_ns >= sampler->next_walk_ns) {
-    bool more = walk_cells(sampler, view, &tick->tick, snapshot);
+    sampler->pace.is_over |= !walk_cells(sampler, view, &tick->tick, snapshot);
     tick->counted = true;
-    uint64_t walk_ns = own_cpu_ns() - before + WAKE_NS - look_ns;
+    uint64_t walk_ns = tide_own_cpu_ns() - before + WAKE_NS - look_ns;
     sampler->next_walk_ns = time_ns + walk_ns * WALK_REST * n_sharing;
-    if (!more)
-      sampler->next_snapshot_ns = UINT64_MAX;
-    else if (snapshot)
-      sampler->next_snapshot_ns =
-          time_ns + later_of(sampler->snapshot_interval_ns, walk_ns * SNAPSHOT_REST * n_sharing);
   }
   return sampler->next_tick_ns;
 }
@@ -198,10 +184,8 @@ bool tide_sampler_reset(struct tide_sampler *sampler, struct tide_store_view *vi
   sampler->tick_interval_ns = FIRST_TICK_INTERVAL_NS;
   sampler->next_tick_ns = sampler->next_walk_ns = time_ns;
   // Snapshots are numbered, and there are only so many numbers.
-  if (view->header.stamp.interval < TIDE_LAST_INTERVAL / 2) {
-    sampler->snapshot_interval_ns = FIRST_SNAPSHOT_INTERVAL_NS;
-    sampler->next_snapshot_ns = time_ns + FIRST_SNAPSHOT_INTERVAL_NS;
-  }
+  if (view->header.stamp.interval < TIDE_LAST_INTERVAL / 2)
+    tide_snapshot_pace_init(&sampler->pace, time_ns);
   tide_rss_restart(&sampler->rss);
   return true;
 }

@@ -2,13 +2,13 @@
 //
 // Watching one store over time: the timeline and the snapshots of an image, taken without stopping
 // it and in bounded memory. Both start dense, because most programs are short, and thin out: when
-// the table is full every other entry goes and the interval doubles, so an hour has as many points
-// as a second.
+// the table is full the interval doubles and what is closer together goes, so an hour has as many
+// points as a second.
 //
-// What a look costs is measured, and the next one waits its hundredfold: a program with a million
-// stacks is looked at less often, never at the expense of its core. Live bytes come from the
-// header and the threads' deltas and are cheap at any size; counts need a walk over all cells, so
-// between two walks they are interpolated.
+// What a look costs is measured and paid for by a wait (of snapshots: snapshot_pace.h), all
+// together a hundredth of a core: a program with a million stacks is looked at less often. Live
+// bytes come from the header and the threads' deltas and are cheap at any size; counts need a walk
+// over all cells, so between two walks they are interpolated.
 //
 // A snapshot is kept as what each stack did since the one before, which is known exactly (see
 // intervals.h) where the store can be written; elsewhere it is what a walk over the cells found.
@@ -20,6 +20,7 @@
 #include "observe/before.h"
 #include "observe/intervals.h"
 #include "observe/rss.h"
+#include "observe/snapshot_pace.h"
 #include "observe/store_view.h"
 
 // ---- rows ----
@@ -69,6 +70,7 @@ struct tide_sample_snapshot {
   uint32_t interval; // that ended with it; 0: not known
   struct tide_sample_rows rows;
   size_t n_full; // rows it will have in an image, of what is live, too: at most
+  int64_t live_bytes;
   bool is_mark;  // of a moment that has a name: others are thinned out before it
   bool is_reset; // what came before it is live there, and counted nowhere; it stays, as the first
 };
@@ -104,7 +106,7 @@ struct tide_sampler {
   size_t cap_nodes, n_stacks;
   // Times on the capture's clock.
   uint64_t tick_interval_ns, next_tick_ns, next_walk_ns;
-  uint64_t snapshot_interval_ns, next_snapshot_ns;
+  struct tide_snapshot_pace pace;
 };
 
 // pid 0: not known, no RSS.
@@ -138,8 +140,8 @@ bool tide_sampler_reset(struct tide_sampler *sampler, struct tide_store_view *vi
 // and is the first from now on.
 void tide_sampler_forget_snapshots(struct tide_sampler *sampler);
 
-// Drops every other snapshot but the last, and those of marks as long as others can go, and takes
-// them half as often from now on.
+// Takes snapshots half as often from now on, and drops those that would not have been taken then,
+// at least a quarter: never the last, and those of marks only where these are many.
 void tide_sampler_thin_snapshots(struct tide_sampler *sampler);
 
 // Rows that the snapshots and late frees will have in an image: what they cost.

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "model/pack.h"
+#include "observe/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,11 @@
 static uint32_t last_interval(const struct tide_sampler *sampler)
 {
   return sampler->n_snapshots ? sampler->snapshots[sampler->n_snapshots - 1].interval : 0;
+}
+
+static int64_t at_least_zero(uint64_t sum)
+{
+  return (int64_t)sum > 0 ? (int64_t)sum : 0;
 }
 
 static void note_stack(struct tide_sampler *sampler, uint32_t stack)
@@ -57,6 +63,11 @@ static void room_for_nodes(struct tide_sampler *sampler, size_t n)
   sampler->cap_nodes = cap;
 }
 
+static int64_t live_bytes_seen(const struct tide_sampler *sampler)
+{
+  return at_least_zero(sampler->intervals.heap.b_alloc - sampler->intervals.heap.b_free);
+}
+
 // The rows of the walk are the new snapshot's.
 static void keep_snapshot(struct tide_sampler *sampler, uint32_t interval, uint64_t time_ns)
 {
@@ -74,6 +85,7 @@ static void keep_snapshot(struct tide_sampler *sampler, uint32_t interval, uint6
     tide_sample_rows_fit(&s->rows);
     sampler->rising = (struct tide_sample_rows){0};
   }
+  s->live_bytes = live_bytes_seen(sampler);
   s->n_full = sampler->intervals.n_live + s->rows.n;
   s->n_full = s->n_full < sampler->n_stacks ? s->n_full : sampler->n_stacks;
   free(sampler->rows);
@@ -132,6 +144,7 @@ static void settle_late_frees(struct tide_sampler *sampler)
 bool tide_sampler_snapshot(struct tide_sampler *sampler, struct tide_store_view *view,
                            uint64_t time_ns)
 {
+  uint64_t cpu_ns = tide_own_cpu_ns();
   uint32_t ended = sampler->walked ? 0 : tide_interval_end(view);
   if (!ended && sampler->n_snapshots && !sampler->walked)
     return false; // it had numbers, and has no more
@@ -149,6 +162,8 @@ bool tide_sampler_snapshot(struct tide_sampler *sampler, struct tide_store_view 
   tide_late_frees_drain(&sampler->lates, view, false);
   if (tide_late_frees_are_many(&sampler->lates))
     settle_late_frees(sampler);
+  tide_snapshot_pace_note(&sampler->pace, time_ns, live_bytes_seen(sampler), view->header.n_cells,
+                          tide_own_cpu_ns() - cpu_ns);
   return true;
 }
 
@@ -192,33 +207,59 @@ void tide_sampler_forget_snapshots(struct tide_sampler *sampler)
   settle_late_frees(sampler);
 }
 
-// Every other one; the one behind it stays.
-static bool is_to_go(const struct tide_sampler *sampler, size_t i)
-{
-  const struct tide_sample_snapshot *s = &sampler->snapshots[i];
-  return (sampler->n_snapshots - i) % 2 == 0 && !s->is_mark && !s->is_reset;
-}
+// Looks may come late: two that are closer than this times the way would not both have been taken.
+#define SLACK 1.25
+#define MOST_MARKS 50u // that stay before others, and at most half of all
+#define LONGEST_NS (UINT64_C(1) << 60)
 
-// Where most are of marks, the oldest of these are as any other, so that a quarter of all can go.
+// Where there are very many, the oldest of these are as any other.
 static void release_marks(struct tide_sampler *sampler)
 {
-  size_t n = sampler->n_snapshots, n_going = 0;
+  size_t n = sampler->n_snapshots, most = n / 2 < MOST_MARKS ? n / 2 : MOST_MARKS, n_marks = 0;
   for (size_t i = 0; i < n; i++)
-    n_going += is_to_go(sampler, i);
-  for (size_t i = 0; i < n && n_going < n / 4; i++)
-    if (sampler->snapshots[i].is_mark) {
-      sampler->snapshots[i].is_mark = false;
-      n_going += is_to_go(sampler, i);
+    n_marks += sampler->snapshots[i].is_mark;
+  for (size_t i = 0; n_marks > most; i++) {
+    n_marks -= sampler->snapshots[i].is_mark;
+    sampler->snapshots[i].is_mark = false;
+  }
+}
+
+// Chooses which go: those without which the one before (or the beginning) and the one behind are
+// close enough. How many.
+static size_t choose_going(const struct tide_sampler *sampler, bool *going)
+{
+  size_t n_going = 0;
+  uint64_t last_ns = sampler->pace.begun_ns;
+  int64_t last_bytes = 0;
+  for (size_t i = 0; i < sampler->n_snapshots; i++) {
+    const struct tide_sample_snapshot *s = &sampler->snapshots[i], *next = s + 1;
+    bool may_go = i + 1 < sampler->n_snapshots && !s->is_mark && !s->is_reset;
+    uint64_t span_ns = may_go && next->time_ns > last_ns ? next->time_ns - last_ns : 0;
+    going[i] = may_go && tide_snapshot_pace_way(&sampler->pace, span_ns, last_bytes,
+                                                next->live_bytes) <= SLACK;
+    n_going += going[i];
+    if (!going[i]) {
+      last_ns = s->time_ns;
+      last_bytes = s->live_bytes;
     }
+  }
+  return n_going;
 }
 
 void tide_sampler_thin_snapshots(struct tide_sampler *sampler)
 {
   size_t n = sampler->n_snapshots, kept = 0;
+  bool going[TIDE_SAMPLE_MAX_SNAPSHOTS] = {0};
+  if (n < 2)
+    return;
   release_marks(sampler);
+  for (size_t n_going = 0; n_going <= n / 4 && sampler->pace.interval_ns < LONGEST_NS;) {
+    sampler->pace.interval_ns *= 2;
+    n_going = choose_going(sampler, going);
+  }
   for (size_t i = 0; i < n; i++) {
     struct tide_sample_snapshot *s = &sampler->snapshots[i];
-    if (is_to_go(sampler, i)) {
+    if (going[i]) {
       tide_sample_rows_join(&s[1].rows, &s->rows);
       tide_sample_rows_done(&s->rows);
       if (s[1].n_full < s[1].rows.n)
@@ -228,7 +269,6 @@ void tide_sampler_thin_snapshots(struct tide_sampler *sampler)
     }
   }
   sampler->n_snapshots = kept;
-  sampler->snapshot_interval_ns *= 2;
   settle_late_frees(sampler);
 }
 
@@ -247,11 +287,6 @@ struct states {
   struct tide_sample_row *rows;
   size_t n;
 };
-
-static int64_t at_least_zero(uint64_t sum)
-{
-  return (int64_t)sum > 0 ? (int64_t)sum : 0;
-}
 
 static void add_counts(struct tide_tally *sum, const struct tide_tally *more)
 {

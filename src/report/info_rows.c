@@ -259,6 +259,23 @@ static void add_held(struct tide_info_rows *rows, const struct tide_profile *pro
   tide_buf_done(&text);
 }
 
+// How far snapshots are apart, and what part of the run that is where it is much.
+static void add_timeline(struct tide_info_rows *rows, const struct tide_image *image)
+{
+  struct tide_buf text = {0};
+  char a[TIDE_UNITS_MAX];
+  uint64_t gap_ns = tide_image_widest_gap_ns(image), run_ns = image->end_ns - image->start_ns;
+  put_count(&text, "", image->n_ticks, "point");
+  put_count(&text, ", ", image->n_snapshots, "snapshot");
+  if (image->n_snapshots > 1 && !(image->lacks & TIDE_LACK_CLOCK)) {
+    tide_buf_printf(&text, ", at most %s apart", tide_units_time(a, gap_ns, rows->style.utf8));
+    if (gap_ns > run_ns / TIDE_GAP_PER_RUN)
+      tide_buf_printf(&text, ", %.1f %% of the run", 100 * (double)gap_ns / (double)run_ns);
+  }
+  add_row(rows, "timeline", tide_buf_cstr(&text));
+  tide_buf_done(&text);
+}
+
 static void add_numbers(struct tide_info_rows *rows, const struct tide_profile *profile)
 {
   const struct tide_image *image = profile->image;
@@ -268,11 +285,7 @@ static void add_numbers(struct tide_info_rows *rows, const struct tide_profile *
   add_pages(rows, profile);
   add_resident(rows, image);
   add_held(rows, profile);
-  struct tide_buf timeline = {0};
-  put_count(&timeline, "", image->n_ticks, "point");
-  put_count(&timeline, ", ", image->n_snapshots, "snapshot");
-  add_row(rows, "timeline", tide_buf_cstr(&timeline));
-  tide_buf_done(&timeline);
+  add_timeline(rows, image);
   if (image->names.n_places) {
     TIDE_CLEANUP_FREE char *names =
         tide_sprintf("stored for %s %s", tide_units_digits(a, image->names.n_places),

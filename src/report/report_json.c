@@ -4,6 +4,7 @@
 #include "report/report.h"
 
 #include "base/json.h"
+#include "model/image_sums.h"
 #include "report/explain.h"
 #include "report/profile_json.h"
 #include "report/site_json.h"
@@ -16,6 +17,8 @@ static void write_timeline(struct tide_json *json, const struct tide_image *imag
   tide_json_open_object(json);
   tide_json_put_u64(json, "ticks", image->n_ticks);
   tide_json_put_u64(json, "snapshots", image->n_snapshots);
+  if (!(image->lacks & TIDE_LACK_CLOCK))
+    tide_json_put_u64(json, "widest_gap_ns", tide_image_widest_gap_ns(image));
   tide_json_close_object(json);
 }
 

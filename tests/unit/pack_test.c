@@ -120,7 +120,8 @@ static void live_through_so_far(struct fixture *f, uint64_t seed, uint64_t steps
     if (next_random(f, 20) == 0)
       exchange(f);
     if (next_random(f, 30) == 0) {
-      f->sampler.next_tick_ns = f->sampler.next_snapshot_ns = 0;
+      f->sampler.next_tick_ns = 0;
+      f->sampler.pace.is_wanted = true;
       assert_int_equal(tide_store_view_refresh(&f->view, NULL), TIDE_ERR_OK);
       tide_sampler_look(&f->sampler, &f->view, step * MS, 1);
     }

@@ -79,8 +79,8 @@ static void forget_costs(struct tide_sampler *sampler, uint64_t time_ns)
 {
   sampler->next_tick_ns = time_ns + sampler->tick_interval_ns;
   sampler->next_walk_ns = 0;
-  if (sampler->next_snapshot_ns > time_ns)
-    sampler->next_snapshot_ns = time_ns + sampler->snapshot_interval_ns;
+  sampler->pace.credit_ns = 1e9;
+  sampler->pace.cost_ns = 0;
 }
 
 static void an_hour_fits_where_a_second_does(void **state)
@@ -233,7 +233,8 @@ static void a_torn_walk_is_never_negative(void **state)
 
 static void look_with_snapshot(struct fixture *f, uint64_t time_ns)
 {
-  f->sampler.next_tick_ns = f->sampler.next_snapshot_ns = 0;
+  f->sampler.next_tick_ns = 0;
+  f->sampler.pace.is_wanted = true;
   look(f, time_ns);
 }
 
@@ -273,16 +274,16 @@ static void snapshots_count_what_came_since(void **state)
   assert_int_equal(s[2].n_rows, 1);
   assert_row(&s[2], 0, f->left, 80, 1, 30);
   tide_image_done(&image);
-  tide_sampler_thin_snapshots(&f->sampler); // the middle one goes, the last stays
+  tide_sampler_thin_snapshots(&f->sampler); // the first goes, the last stays
   assert_int_equal(f->sampler.n_snapshots, 2);
-  assert_int_equal(tide_sampler_rows(&f->sampler), 3);
+  assert_int_equal(tide_sampler_rows(&f->sampler), 4);
   image = image_at(f, 40 * MS);
   tide_sampler_fill_snapshots(&f->sampler, &image);
   s = image.snapshots;
-  assert_row(&s[0], 0, f->left, 150, 2, 150);
-  assert_int_equal(s[1].time_ns, 30 * MS);
+  assert_int_equal(s[0].time_ns, 20 * MS);
+  assert_row(&s[0], 0, f->left, 150, 2, 150); // as of the one that is gone
+  assert_row(&s[0], 1, f->right, 0, 1, 8);
   assert_row(&s[1], 0, f->left, 80, 1, 30);
-  assert_row(&s[1], 1, f->right, 0, 1, 8);
   tide_image_done(&image);
 }
 
@@ -386,7 +387,8 @@ static void thinning_keeps_every_other(void **state)
   struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->slot);
   for (uint64_t i = 1; i <= 10; i++) {
     fake_store_alloc(&f->store, cell, 1);
-    f->sampler.next_tick_ns = f->sampler.next_snapshot_ns = 0;
+    f->sampler.next_tick_ns = 0;
+    f->sampler.pace.is_wanted = true;
     look(f, i * 10 * MS);
   }
   assert_int_equal(f->sampler.n_snapshots, 10);
@@ -394,7 +396,7 @@ static void thinning_keeps_every_other(void **state)
   tide_sampler_thin_snapshots(&f->sampler);
   assert_int_equal(f->sampler.n_snapshots, 5);
   assert_int_equal(tide_sampler_rows(&f->sampler), 5);
-  assert_int_equal(f->sampler.snapshot_interval_ns, 10 * MS);
+  assert_int_equal(f->sampler.pace.interval_ns, 32 * MS); // 20 ms, and what bytes add
   struct tide_image image = image_at(f, 200 * MS);
   tide_sampler_fill_snapshots(&f->sampler, &image);
   assert_int_equal(image.snapshots[0].time_ns, 20 * MS);
@@ -408,8 +410,8 @@ static void peak_and_end_are_exact(void **state)
   struct fixture *f = *state;
   struct tide_cell *cell = fake_store_cell(&f->store, f->left, f->slot);
   fake_store_alloc(&f->store, cell, 1000);
-  look(f, 2 * MS);
-  forget_costs(&f->sampler, 2 * MS);
+  look(f, 1 * MS);
+  forget_costs(&f->sampler, 1 * MS);
   fake_store_alloc(&f->store, cell, 9000); // nobody looks while 10000 are live
   fake_store_free(&f->store, cell, 9000);
   f->store.header->max_ticks = 1000 + 3 * MS;
@@ -445,7 +447,8 @@ static void counts_are_filled_in_between_walks(void **state)
   look(f, 1 * MS); // with a walk
   for (uint64_t t = 2; t <= 4; t++) {
     f->sampler.next_tick_ns = 0;
-    f->sampler.next_walk_ns = f->sampler.next_snapshot_ns = UINT64_MAX;
+    f->sampler.next_walk_ns = UINT64_MAX;
+    f->sampler.pace.is_over = true;
     look(f, t * MS);
   }
   for (int i = 0; i < 8; i++)
