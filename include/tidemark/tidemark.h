@@ -55,6 +55,12 @@ __attribute__((weak)) void tidemark_v1_around_free(void (*release)(void *given),
 __attribute__((weak)) int tidemark_v1_scope_begin(const char *name);
 __attribute__((weak)) int tidemark_v1_scope_end(void);
 
+__attribute__((weak)) int tidemark_v1_pool_begin(void);
+__attribute__((weak)) int tidemark_v1_pool_end(void);
+__attribute__((weak)) int tidemark_v1_block_alloc(const void *block, size_t bytes);
+__attribute__((weak)) int tidemark_v1_block_free(const void *block);
+__attribute__((weak)) int tidemark_v1_blocks_free(const void *from, size_t bytes);
+
 __attribute__((weak)) int tidemark_v1_event(uint64_t weight);
 __attribute__((weak)) int tidemark_v1_event_stats(void *stats, size_t stats_bytes);
 
@@ -269,6 +275,76 @@ static inline int tidemark_scope_end(void)
 {
   if (tidemark_v1_scope_end)
     return tidemark_v1_scope_end();
+  errno = ENOSYS;
+  return -1;
+}
+
+// ---- pools ----
+//
+// For a program that asks for memory in large pieces and hands it out itself: an arena, a pool, a
+// slab. What it hands out becomes blocks of the heap, with size, stack and lifetime, as malloc's
+// are: in reports, regions, scopes and assertions. The pieces must not count beside them:
+//
+//   tidemark_pool_begin();                  grow(): what is asked of malloc here is the pool's
+//   chunk = malloc(1 << 20);
+//   tidemark_pool_end();
+//
+//   tidemark_block_alloc(p, n);             take(): p, of n bytes, is handed out
+//   tidemark_block_free(p);                 give_back()
+//   tidemark_blocks_free(chunk, 1 << 20);   reset(): whatever is left of it
+//
+//   tidemark_pool_begin();                  drop()
+//   free(chunk);
+//   tidemark_pool_end();
+//
+// Memory that is mapped, or a part of the program, needs no begin and end. Without a recorder each
+// of these is a load and a branch.
+
+// From here on what this thread asks of malloc, and what it frees, is the pool's and not counted:
+// pieces that were got so are to be freed so. May be within another. Each that was begun has to be
+// ended; in between blocks cannot be told (EBUSY).
+static inline int tidemark_pool_begin(void)
+{
+  if (tidemark_v1_pool_begin)
+    return tidemark_v1_pool_begin();
+  errno = ENOSYS;
+  return -1;
+}
+
+// EINVAL: none was begun.
+static inline int tidemark_pool_end(void)
+{
+  if (tidemark_v1_pool_end)
+    return tidemark_v1_pool_end();
+  errno = ENOSYS;
+  return -1;
+}
+
+// A block is handed out, to who called the caller. It may be of any size and alignment. One that is
+// known at this address ends. EEXIST: it lies in a block of malloc's that is counted; it is not
+// recorded, and that is said, once.
+static inline int tidemark_block_alloc(const void *block, size_t bytes)
+{
+  if (tidemark_v1_block_alloc)
+    return tidemark_v1_block_alloc(block, bytes);
+  errno = ENOSYS;
+  return -1;
+}
+
+// It has ended. EINVAL: it is not known (where only samples are recorded that is not told).
+static inline int tidemark_block_free(const void *block)
+{
+  if (tidemark_v1_block_free)
+    return tidemark_v1_block_free(block);
+  errno = ENOSYS;
+  return -1;
+}
+
+// All that begin in so many bytes from there on have ended: an arena is reset.
+static inline int tidemark_blocks_free(const void *from, size_t bytes)
+{
+  if (tidemark_v1_blocks_free)
+    return tidemark_v1_blocks_free(from, bytes);
   errno = ENOSYS;
   return -1;
 }

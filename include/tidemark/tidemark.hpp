@@ -106,6 +106,29 @@ private:
   bool is_open_;
 };
 
+// From where it is declared to the end of its block a pool of the program's sees to its own memory:
+// what this thread asks of malloc, or frees, is not counted beside the blocks that it hands out.
+class pool_work
+{
+public:
+  pool_work() noexcept
+  {
+    private_errno kept;
+    is_open_ = !::tidemark_pool_begin();
+  }
+  ~pool_work()
+  {
+    private_errno kept;
+    if (is_open_)
+      ::tidemark_pool_end();
+  }
+  pool_work(const pool_work &) = delete;
+  pool_work &operator=(const pool_work &) = delete;
+
+private:
+  bool is_open_;
+};
+
 // No new blocks are recorded from where it is declared to the end of its block: of all threads, and
 // all processes that are recorded together. Where several overlap, until the last one ends.
 class pause

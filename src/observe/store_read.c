@@ -492,7 +492,7 @@ static void list_allocators(struct tide_reading *r)
     struct tide_allocator *family = &r->families[i];
     if (!family->n_alloc && !family->live_blocks && !family->peak_blocks)
       continue;
-    family->family = image->by_agent ? i : family_of(image);
+    family->family = image->by_agent || i == TIDE_FAMILY_POOLS ? i : family_of(image);
     if (r->peak_is_now) {
       family->peak_bytes = family->live_bytes;
       family->peak_blocks = family->live_blocks;

@@ -13,6 +13,7 @@
 
 #include "record/host.h"
 #include "record/limits.h"
+#include "record/pool.h"
 #include "record/record_inside.h"
 #include "record/thread.h"
 #include "rt/sys.h"
@@ -205,6 +206,7 @@ static bool boot_after_fork(struct tide_seat *seat)
   tide_modules_after_fork();
   tide_pages_after_fork();
   tide_scopes_after_fork();
+  tide_pool_after_fork();
   tide_sys_lock_future = false; // locks are not inherited
   if (tide_sys_sandboxed()) {   // of what is not allowed, counting is not
     tide_add_relaxed(&parents->n_lost, image.follows_forks);

@@ -146,6 +146,27 @@ TIDE_COLD bool tide_sample_free(struct tide_seat *seat, const void *p)
   return is_one;
 }
 
+uint64_t tide_sample_free_all(struct tide_seat *seat, uint64_t from, uint64_t to)
+{
+  struct tide_turn turn;
+  struct tide_sample sample;
+  uint64_t n = 0;
+  if (!tide_samples.bits || !tide_boot_ready() || !turn_enter(seat, &turn))
+    return 0;
+  // What is taken out leaves its place to one that follows.
+  for (uint64_t i = 0; tide_samples.table && i <= tide_samples.table_mask;) {
+    uint64_t addr = tide_samples.table[i].addr;
+    if (!addr || addr < from || addr > to || !tide_samples_take(addr, &sample)) {
+      i++;
+      continue;
+    }
+    tide_samples_end(&turn.thread->writer, &sample, turn.now);
+    n++;
+  }
+  turn_leave(&turn);
+  return n;
+}
+
 void tide_sample_take(struct tide_seat *seat, const void *p, struct tide_sample *ret)
 {
   struct tide_turn turn;

@@ -40,6 +40,9 @@ TIDE_HOT bool tide_sample_is_none(const void *p)
 // What comes if not: the end of a sample, if it is one. False: it is none.
 bool tide_sample_free(struct tide_seat *seat, const void *p);
 
+// Ends all whose addresses are from `from` to `to`, both included; how many were.
+uint64_t tide_sample_free_all(struct tide_seat *seat, uint64_t from, uint64_t to);
+
 // The same in two halves, around a call that may fail (record.h). Gives one of no address if it is
 // none.
 void tide_sample_take(struct tide_seat *seat, const void *p, struct tide_sample *ret);

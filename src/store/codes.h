@@ -52,6 +52,7 @@ static inline enum tide_site_kind tide_kind_of_root(uint32_t flags)
   X(RUST, 13, TIDE_RUST_OWN)                                                                       \
   X(PARTITION, 14, "PartitionAlloc")                                                               \
   X(EVENTS, 61, "ad hoc events") /* no allocator: what a program counts by tidemark_event() */     \
+  X(POOLS, 62, "its own pools")  /* what a program tells of by tidemark_block_alloc() */           \
   X(UNKNOWN, 63, "an allocator that is not known here")
 
 enum tide_family {

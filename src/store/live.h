@@ -22,6 +22,12 @@ bool tide_live_take_slowly(struct tide_station *s, uint64_t addr, struct tide_bl
 bool tide_live_look(struct tide_station *s, uint64_t addr, struct tide_block *ret_block);
 void tide_live_large_put(uint64_t addr, uint64_t size); // notes a size of LARGE or more
 uint64_t tide_live_large_take(uint64_t addr);
+// The block that begins highest at addr or below, of those in the 16 KiB from start on; false: none
+// does. start is the beginning of a region.
+struct tide_below {
+  uint64_t addr, size;
+};
+bool tide_live_below(struct tide_station *s, uint64_t start, uint64_t addr, struct tide_below *ret);
 // For a thread that is at work already, interrupted. False: not known, or not to be had now.
 bool tide_live_take_as_guest(uint64_t addr, struct tide_block *ret_block);
 

@@ -233,6 +233,7 @@ const struct tide_name_rule tide_builtin_rules[] = {
     FUNCTION(ALLOCATOR, "xasprintf"),
     FUNCTION(ALLOCATOR, "xvasprintf"),
     FUNCTION(ALLOCATOR, "tidemark_event"),
+    FUNCTION(ALLOCATOR, "tidemark_block_alloc"),
     FUNCTION(ALLOCATOR, "tidemark::ad_hoc_event"),
     FUNCTION(ALLOCATOR, "tidemark::recorder::*"),
     FUNCTION(ALLOCATOR, "sh_x*alloc"),
