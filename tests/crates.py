@@ -4,9 +4,10 @@
 
   tests/crates.py [BUILD]     build all of them below BUILD (build), as the tests will find them
 
-The crates are pinned, and what is built is kept. jemalloc's C is taken from Debian, its names under
-the crate's prefix, because the crate takes two minutes to build the same; where Debian's is not
-here, the crate builds its own.
+The crates are pinned, and what is built is kept, in one place: what several of them are made of, in
+the same version, with the same features and options (Cargo.toml), is compiled once. jemalloc's C is
+taken from Debian, its names under the crate's prefix, because the crate takes two minutes to build
+the same; where Debian's is not here, the crate builds its own.
 """
 import os
 import pathlib
@@ -53,7 +54,7 @@ def prefixed_jemalloc(build):
 def build_crate(directory, build):
     """The program's path."""
     build = pathlib.Path(build).resolve()
-    target = build / pathlib.Path(directory).name
+    target = build / "crates"
     more = prefixed_jemalloc(build) if directory.endswith(WITH_JEMALLOC) else {}
     more["TIDEMARK_LIB_DIR"] = str(build)  # of the crate's feature `link`
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path",
