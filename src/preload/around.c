@@ -20,25 +20,16 @@ bool tide_around_is_used(void)
   return tide_load_relaxed(&is_used);
 }
 
-TIDE_COLD static void begin_first(struct tide_seat *seat)
+TIDE_COLD static void begin_first(void)
 {
-  const struct tide_thread *t = seat->thread;
   tide_real_resolve();
   tide_store_relaxed(&is_used, true);
-  if (tide_boot_ready() && (seat->phase == TIDE_PHASE_BUSY || (t && t->self == t)))
-    return; // a signal handler's, which is turned away, and counted when it is
-  struct tide_thread *entered = tide_enter(seat);
-  if (entered)
-    tide_leave(entered);
-  else
-    tide_sample_draw_first(seat);
 }
 
 TIDE_HOT struct tide_held hold_ready(struct tide_seat *seat)
 {
-  const struct tide_thread *t = seat->thread;
-  if (TIDE_UNLIKELY(!(t && t->idle) && !seat->drawn_bits))
-    begin_first(seat);
+  if (TIDE_UNLIKELY(!tide_around_is_used()))
+    begin_first();
   return tide_hold(seat);
 }
 

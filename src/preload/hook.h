@@ -25,10 +25,12 @@ struct tide_real { // NULL: there is none, or another stands for it (hooks.def)
 #include "store/hooks.def"
   bool resolved;
   bool chained;                   // the next malloc is not libc's
+  bool holds;                     // ... and may ask others for blocks: the gate is held
   bool owns_new;                  // ... and its library defines operator new as well
   void *(*next_malloc)(size_t n); // ... itself; malloc then leads there
   void (*next_free)(void *p);
-  const char *allocator; // path of the library whose malloc is next; "" for libc
+  uint64_t own_start, own_end; // a library that is an allocator and nothing else; 0: there is none
+  const char *allocator;       // path of the library whose malloc is next; "" for libc
 };
 extern struct tide_real tide_real;
 
@@ -37,6 +39,12 @@ void tide_real_resolve(void);
 
 // Is the calling thread resolving right now? Then nothing that happens is the program's.
 bool tide_real_resolving(void);
+
+// Does the next allocator, and nobody else, make the call that returns to pc?
+TIDE_HOT bool tide_real_calls(uint64_t pc)
+{
+  return pc - tide_real.own_start < tide_real.own_end - tide_real.own_start;
+}
 
 // Is this one of the few blocks handed out while resolving? They are never freed.
 bool tide_real_pool_holds(const void *p);
@@ -80,15 +88,16 @@ static inline void *tide_plain_alloc(size_t alignment, size_t n)
   return alignment > 16 ? aligned_alloc(alignment, n) : malloc(n);
 }
 
-// Calls the real function; where it is another allocator's, with the gate held. Those of malloc and
-// free see to that themselves.
-#define TIDE_CALL_REAL(call)                                                                       \
+// Calls the real function; where it is another allocator's, with the gate held if need be. Those of
+// malloc and free see to that themselves.
+#define TIDE_CALL_REAL(call) TIDE_CALL_HOLDING(tide_real.holds, call)
+#define TIDE_CALL_HOLDING(if_so, call)                                                             \
   ({                                                                                               \
-    bool holds_ = TIDE_UNLIKELY(tide_real.chained);                                                \
+    bool holds_ = TIDE_UNLIKELY(if_so);                                                            \
     struct tide_held held_ = holds_ ? tide_hold(&tide_self) : (struct tide_held){0};               \
     __typeof__(call) ret_ = (call);                                                                \
     if (TIDE_UNLIKELY(holds_))                                                                     \
       tide_unhold(&tide_self, held_);                                                              \
     ret_;                                                                                          \
   })
-#define TIDE_CALL_REAL_VOID(call) TIDE_CALL_REAL(((call), 0))
+#define TIDE_CALL_HOLDING_VOID(if_so, call) TIDE_CALL_HOLDING(if_so, ((call), 0))

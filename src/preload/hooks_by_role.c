@@ -23,6 +23,12 @@
 #define JUMPS_jemalloc false
 #define JUMPS_cxx (!tide_real.owns_new)
 
+// Is the gate to be held while the real one works? Operators may call malloc as anybody would, if
+// only when memory is short.
+#define HOLDS_libc tide_real.holds
+#define HOLDS_jemalloc tide_real.holds
+#define HOLDS_cxx tide_real.chained
+
 // The real function; NULL: there is none, and plain malloc and free serve. An operator of C++ that
 // a C program loads locally is not in the global scope: it is looked for from where the caller is.
 #define FIND_libc(name) (tide_real_resolve(), tide_real.name)
@@ -47,7 +53,7 @@ static const char nothrow; // std::nothrow carries nothing: any address will do
       return tide_plain_alloc(alignment, size);                                                    \
     if (JUMPS_##family)                                                                            \
       return real ARGS types;                                                                      \
-    void *p = asked ? TIDE_CALL_REAL(asked asked_args) : NULL;                                     \
+    void *p = asked ? TIDE_CALL_HOLDING(HOLDS_##family, asked asked_args) : NULL;                  \
     if (throws && !p)                                                                              \
       p = real ARGS types;                                                                         \
     TIDE_RECORD(p, size);                                                                          \
@@ -68,7 +74,7 @@ static const char nothrow; // std::nothrow carries nothing: any address will do
   int name PARAMS types                                                                            \
   {                                                                                                \
     __typeof__(tide_real.name) real = FIND_##family(name);                                         \
-    int error = TIDE_CALL_REAL(real ARGS types);                                                   \
+    int error = TIDE_CALL_HOLDING(HOLDS_##family, real ARGS types);                                \
     void *p = error ? NULL : *a;                                                                   \
     TIDE_RECORD(p, c);                                                                             \
     return error;                                                                                  \
@@ -81,7 +87,7 @@ static const char nothrow; // std::nothrow carries nothing: any address will do
     if (!real)                                                                                     \
       return realloc(a, b);                                                                        \
     struct tide_resize block = tide_resize_begin(&tide_self, a);                                   \
-    void *p = TIDE_CALL_REAL(real ARGS types);                                                     \
+    void *p = TIDE_CALL_HOLDING(HOLDS_##family, real ARGS types);                                  \
     if (p)                                                                                         \
       tide_resize_done(&tide_self, block, a, p, b, TIDE_CALLER_REGS());                            \
     else                                                                                           \
@@ -103,7 +109,7 @@ static const char nothrow; // std::nothrow carries nothing: any address will do
     }                                                                                              \
     if (!JUMPS_##family && a)                                                                      \
       tide_record_free(&tide_self, a);                                                             \
-    TIDE_CALL_REAL_VOID(real ARGS types);                                                          \
+    TIDE_CALL_HOLDING_VOID(HOLDS_##family, real ARGS types);                                       \
   }
 
 #define TIDE_HOOK(name, real, family, role, ret, types) MADE_##role(name, family, types)

@@ -52,10 +52,14 @@ TIDE_HOT void free_go_on(void *p)
 // What is no sample is freed with a jump, as malloc does it; so may be NULL.
 void free(void *p)
 {
-  if (TIDE_UNLIKELY(!tide_self.thread) && tide_sample_is_none(p))
+  if (TIDE_LIKELY(tide_self.thread)) {
+    if (p)
+      tide_free_recording(&tide_self, p);
+  } else if (tide_sample_is_none(p)) {
     tide_real.free(p);
-  else if (p)
-    tide_free_recording(&tide_self, p);
+  } else if (p) {
+    free_looking(p, &tide_self);
+  }
 }
 
 // A block from the boot pool cannot be resized by anybody: a fresh block takes its content.

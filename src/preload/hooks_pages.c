@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // mmap, munmap, mremap, brk. Only the program's own calls come here: libc's allocator makes its
-// system calls directly, and what another allocator maps for its heap is turned away at the gate.
-// An unmap is booked before the call, because afterwards the range may be another thread's; the
-// call fails only for arguments that no known range has.
+// system calls directly, and what another allocator maps for its heap is turned away: here, if it
+// is known by its code (real.c), or at the gate, which is held while it works. An unmap is booked
+// before the call, because afterwards the range may be another thread's; the call fails only for
+// arguments that no known range has.
 
 #include "record/record.h"
 #include "preload/hook.h"
@@ -18,7 +19,7 @@ TIDE_HOT void *map(void *at, size_t n, int prot, int flags, int fd, off_t offset
 {
   tide_real_resolve();
   void *p = tide_real.mmap(at, n, prot, flags, fd, offset);
-  if (p != MAP_FAILED)
+  if (p != MAP_FAILED && !tide_real_calls(r.pc))
     tide_pages_mapped(&tide_self, (uint64_t)p, n, r);
   return p;
 }
@@ -53,12 +54,16 @@ void *mremap(void *old, size_t old_n, size_t n, int flags, ...)
     return p;
   if (flags & MREMAP_DONTUNMAP)
     old_n = 0; // as where it is: that duplicates a shared mapping, and the old one stays
-  tide_pages_remapped(&tide_self, (uint64_t)old, old_n, (uint64_t)p, n, TIDE_CALLER_REGS());
+  struct tide_regs r = TIDE_CALLER_REGS();
+  if (!tide_real_calls(r.pc))
+    tide_pages_remapped(&tide_self, (uint64_t)old, old_n, (uint64_t)p, n, r);
   return p;
 }
 
 static void break_moved(uint64_t from, uint64_t to, struct tide_regs r)
 {
+  if (tide_real_calls(r.pc))
+    return;
   if (to > from)
     tide_pages_mapped(&tide_self, from, to - from, r);
   else if (to < from)

@@ -79,7 +79,8 @@ struct tide_real tide_real = {
     .allocator = "",
 };
 
-// What malloc and free lead to where another allocator is next: that one's, with the gate held.
+// What malloc and free lead to where another allocator is next: that one's, with the gate held. Not
+// where it is known to ask nobody for blocks: what it maps is known by who calls (hooks_pages.c).
 static void *held_malloc(size_t n)
 {
   struct tide_held held = tide_hold(&tide_self);
@@ -110,6 +111,19 @@ static const struct link_map *library_of(const void *function)
   return function && !_dl_find_object((void *)function, &found) ? found.dlfo_link_map : NULL;
 }
 
+// Libraries that hold an allocator and none of the program's code, and whose malloc and free call
+// neither malloc nor free of anybody. Of those that check blocks, or that nobody has read, it is
+// not known.
+static bool is_allocator_alone(const char *path)
+{
+  static const char *const names[] = {"/libjemalloc.so", "/libtcmalloc.so",
+                                      "/libtcmalloc_minimal.so", "/libmimalloc.so"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (tide_text_find(path, names[i]))
+      return true;
+  return false;
+}
+
 // Allocator libraries define even libc's private names (__libc_malloc), so the only question that
 // can be trusted is: which object is the next malloc in, and is it the one that libc is in?
 static void recognise(struct tide_real *real)
@@ -120,6 +134,13 @@ static void recognise(struct tide_real *real)
     return;
   real->allocator = next && next->l_name ? next->l_name : "";
   real->owns_new = next && library_of((void *)real->_Znwm) == next;
+  struct dl_find_object found;
+  if (is_allocator_alone(real->allocator) && !_dl_find_object((void *)real->malloc, &found)) {
+    real->own_start = (uint64_t)found.dlfo_map_start;
+    real->own_end = (uint64_t)found.dlfo_map_end;
+    return;
+  }
+  real->holds = true;
   real->next_malloc = real->malloc;
   real->next_free = real->free;
   real->malloc = held_malloc;

@@ -42,9 +42,15 @@ static void draw_next(struct tide_seat *seat)
   seat->until = (uint64_t)tide_weight_draw(seat->drawn_bits, tide_samples_random()) - 1;
 }
 
-void tide_sample_draw_first(struct tide_seat *seat)
+TIDE_COLD void tide_hold_first(struct tide_seat *seat)
 {
-  if (tide_samples.bits && tide_boot_ready() && !seat->drawn_bits)
+  const struct tide_thread *t = seat->thread;
+  if (tide_boot_ready() && (seat->phase == TIDE_PHASE_BUSY || (t && t->self == t)))
+    return; // a signal handler's, which is turned away, and counted when it is
+  struct tide_thread *entered = tide_enter(seat);
+  if (entered)
+    tide_leave(entered);
+  else if (tide_samples.bits && tide_boot_ready())
     draw_next(seat);
 }
 
@@ -215,7 +221,8 @@ struct tide_thread *tide_enter_either(struct tide_seat *seat, struct tide_turn *
 {
   struct tide_thread *t = tide_enter(seat);
   *ret_turn = (struct tide_turn){.thread = t};
-  if (t || !tide_samples.bits || !tide_boot_ready())
+  bool is_held = seat->until > INT64_MAX; // see tide_hold()
+  if (t || !tide_samples.bits || !tide_boot_ready() || is_held)
     return t;
   return turn_enter(seat, ret_turn) ? ret_turn->thread : NULL;
 }

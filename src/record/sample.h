@@ -24,9 +24,6 @@ TIDE_HOT bool tide_sample_passes(struct tide_seat *seat, size_t size)
   return true;
 }
 
-// A thread that is to be held (thread.h) before it has drawn does so first.
-void tide_sample_draw_first(struct tide_seat *seat);
-
 // What comes then. Gives the block.
 void *tide_sample_block(struct tide_seat *seat, void *p, size_t size, struct tide_regs r);
 

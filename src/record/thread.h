@@ -127,8 +127,14 @@ struct tide_held {
   uint64_t until;             // of one without a state, to whom no sample comes meanwhile
 };
 
+// In sample.c: a thread that was never here gets a state or draws its first sample, so that there
+// is something to hold.
+void tide_hold_first(struct tide_seat *seat);
+
 TIDE_HOT struct tide_held tide_hold(struct tide_seat *seat)
 {
+  if (TIDE_UNLIKELY(!(seat->thread && seat->thread->idle) && !seat->drawn_bits))
+    tide_hold_first(seat);
   struct tide_thread *t = seat->thread;
   struct tide_held held = {NULL, seat->until};
   if (!t && seat->drawn_bits)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the program mapped itself: by stack, with maxima, as table and as tree."""
 import csv
+import glob
 import io
 
 import command_foreign
+import record
 import report_json
 from ground import expect, test
 
@@ -291,3 +293,63 @@ def pages_over_time(ground):
     details = ground.run(ground.tidemark, "report", "--details", tide).stdout
     words = " ".join(details.split())
     expect("mapped 7 of more than 128 KiB" in words and "grew from" in words, details)
+
+
+# Blocks of 9,000 bytes from two threads, and 5 pages that are the program's own.
+BESIDE = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+static void *work(void *at)
+{
+  for (int i = 0; i < 1000; i++) ((void **)at)[i] = malloc(9000);
+  return NULL;
+}
+static void *blocks[2][1000];
+int main(void)
+{
+  pthread_t other;
+  work(blocks[0]);
+  if (mmap(NULL, 5 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) return 9;
+  if (pthread_create(&other, NULL, work, blocks[1])) return 8;
+  return pthread_join(other, NULL);
+}"""
+# One that nobody knows: every block has a mapping, and its notes are libc's blocks.
+UNKNOWN = """
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+void *malloc(size_t n)
+{
+  char *at = mmap(NULL, n + 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return at == MAP_FAILED ? NULL : at + 16;
+}
+void *calloc(size_t n, size_t each) { return malloc(n * each); }
+void *realloc(void *old, size_t n) { return old ? NULL : malloc(n); }
+void free(void *p) { (void)p; }
+"""
+
+
+@test
+def pages_of_an_allocator_are_not_the_programs(ground):
+    """What another allocator maps for its heap is its own business: exactly and by samples."""
+    libraries = [ground.build("odd.so", UNKNOWN, "-shared", "-fPIC")]
+    for name in ("jemalloc.so.2", "tcmalloc_minimal.so.4", "mimalloc.so.2"):
+        libraries += sorted(glob.glob(f"/usr/lib/*/lib{name}"))
+    if len(libraries) < 4:
+        raise record.Skip(f"not all allocators are here: {libraries}")
+    program = ground.build("beside", BESIDE)
+    for library in libraries:
+        command = "--", "env", f"LD_PRELOAD={library}", program
+        for words in ((), ("--sample=64KiB",)):
+            done = ground.record("-f", "-o", "x.tide", "--how", "preload", *words, *command)
+            expect(done.status == 0, f"{library} {words}: {done.stderr}")
+            report = ground.report("x.tide")
+            found = report["pages"]["maps"], report["pages"]["mapped_bytes"]
+            expect(found == (1, 5 * PAGE), f"{library} {words}: {report['pages']}")
+            if not words:
+                total = sum(group["allocations"] for group in ground.report(
+                    "x.tide", "--group", "function")["groups"] if group["function"] == "work")
+                expect(total == 2000, f"{library}: {total} of 2000 blocks")
