@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -268,14 +269,28 @@ static uint64_t *nameless(const struct tide_image *image, size_t *ret_n)
   return addrs;
 }
 
+// Anybody may have left a file of that name, and names are shown. As root we record processes of
+// others: theirs is believed while it can be seen whose the process is.
+static bool is_of_target(const struct stat *map, uint32_t pid)
+{
+  char path[32];
+  struct stat process;
+  uid_t we = geteuid();
+  if (!S_ISREG(map->st_mode) || map->st_mode & S_IWOTH)
+    return false;
+  if (map->st_uid == we || map->st_uid == 0)
+    return true;
+  snprintf(path, sizeof path, "/proc/%" PRIu32, pid);
+  return we == 0 && stat(path, &process) == 0 && process.st_uid == map->st_uid;
+}
+
 static bool is_of_run(const struct stat *st, const struct tide_capture *capture,
                       const struct tide_image *image)
 {
   uint64_t written_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
   uint64_t start_ns = capture->start_realtime_ns + image->start_ns;
   uint64_t end_ns = capture->start_realtime_ns + image->end_ns;
-  uid_t we = geteuid();
-  return S_ISREG(st->st_mode) && (we == 0 || st->st_uid == we || st->st_uid == 0) &&
+  return is_of_target(st, image->pid) &&
          capture->start_realtime_ns > SLACK_NS && written_ns >= start_ns - SLACK_NS &&
          written_ns <= end_ns + SLACK_NS;
 }

@@ -293,6 +293,14 @@ static void test_maps_of_others(void **state)
   rmdir(path);
   expect_not_believed(capture);
   write_map(text, RUN_START_S + 5);
+  assert_int_equal(chmod(path, 0646), 0); // anybody may have written it
+  expect_not_believed(capture);
+  write_map(text, RUN_START_S + 5);
+  if (geteuid() == 0) { // of a user who has nothing to do with it
+    assert_int_equal(chown(path, 65534, 65534), 0);
+    expect_not_believed(capture);
+    write_map(text, RUN_START_S + 5);
+  }
   capture->start_realtime_ns = 0; // when it ran is not known
   expect_not_believed(capture);
   capture->start_realtime_ns = (uint64_t)RUN_START_S * 1000000000;
