@@ -3,6 +3,7 @@
 // tidemark attach and tidemark detach: what the user sees of it. Words go to standard error; the
 // process's own output is its own.
 #define _GNU_SOURCE
+#include "attach/asks.h"
 #include "attach/job.h"
 #include "base/alloc.h"
 #include "base/units.h"
@@ -89,6 +90,10 @@ static void say_attached(const struct tide_arguments *arguments,
            tide_units_time(still, attached->all_stopped_ns, false));
   if (attached->refused[0])
     tide_say("not hooked: %s", attached->refused);
+  if (tide_program_asks(process->file))
+    tide_say("it asks its recorder by tidemark.h, and one that was put into it does not answer: "
+             "start it with 'tidemark run' for its regions, scopes, events, pools and marks (from "
+             "outside: tidemark ctl)");
   tide_buf_done(&names);
 }
 

@@ -290,9 +290,8 @@ static bool is_of_run(const struct stat *st, const struct tide_capture *capture,
   uint64_t written_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
   uint64_t start_ns = capture->start_realtime_ns + image->start_ns;
   uint64_t end_ns = capture->start_realtime_ns + image->end_ns;
-  return is_of_target(st, image->pid) &&
-         capture->start_realtime_ns > SLACK_NS && written_ns >= start_ns - SLACK_NS &&
-         written_ns <= end_ns + SLACK_NS;
+  return is_of_target(st, image->pid) && capture->start_realtime_ns > SLACK_NS &&
+         written_ns >= start_ns - SLACK_NS && written_ns <= end_ns + SLACK_NS;
 }
 
 // False when there is no map to be believed.

@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 import record
+from command_inside import INCLUDE
 from ground import expect, finish, test, wait_for
 from served import ADDRESS, Page, ended
 
@@ -564,8 +565,12 @@ def attach_to_the_end_and_for_a_time(ground):
     expect(target.end() == 0, "it ended otherwise")
     status, _, err = finish(child)
     expect(status == 0 and "1,500 allocations" in err, f"{status}: {err}")
-    target = Target(ground, ground.build("told", TOLD, "-pthread"), 1)
+    expect("tidemark.h" not in err, err)
+    asks = TOLD + '\n#include <tidemark/tidemark.h>\nint ask(void) { return tidemark_mark("x"); }\n'
+    target = Target(ground, ground.build("told", asks, "-pthread", f"-I{INCLUDE}"), 1)
     child, _ = attach(ground, target.pid, "--for", "1s")
+    said = child.stderr.readline()
+    expect("asks its recorder by tidemark.h" in said, said)
     target.tell("p")
     status, _, err = finish(child)
     expect(status == 0 and "1,500 allocations" in err, f"{status}: {err}")
