@@ -56,6 +56,16 @@ int main()
   error = after.read(s);
   std::printf("after %d: %d %d\n", error, (int)s.allocations, (int)s.max_bytes);
   TIDEMARK_ASSERT_MAX_BYTES(after.get(), 300);
+  for (int i = 0; i < 100; i++) {
+    try {
+      tidemark::scope scope("thrown");
+      use(40);
+      { tidemark::pool_work work; use(50); }
+      throw i;
+    } catch (int) {}
+  }
+  { tidemark::scope none(""); use(60); }
+  std::printf("no scope %d, no pool %d\n", tidemark_scope_end(), tidemark_pool_end());
   return 0;
 }
 """
@@ -68,6 +78,7 @@ ended 0, then 125 0
 paused 61
 meanwhile 61
 after 0: 1 300
+no scope -1, no pool -1
 """
 RAII_ALONE = """\
 outer 38: 0 0
@@ -78,6 +89,7 @@ ended 38, then 38 0
 paused 38
 meanwhile 38
 after 38: 0 0
+no scope -1, no pool -1
 """
 
 
@@ -99,6 +111,9 @@ def regions_of_cxx_end_by_exceptions(ground):
     expect(done.status == 0 and done.stdout == RAII_TOLD, f"preloaded: {done}")
     done = ground.run(ground.tidemark, "run", "-q", "-f", "-o", "x.tide", prog)
     expect(done.status == 0 and done.stdout == RAII_TOLD, f"run: {done}")
+    rows = ground.report("x.tide", "--group", "scope", "--sort", "count")["groups"]
+    thrown = [row["allocations"] for row in rows if row["scope"] == "thrown"]
+    expect(thrown == [200], rows)  # a block and an exception each, and none of the pool's
 
 
 @test

@@ -50,6 +50,21 @@ impl Scope {
     }
 
     #[doc(hidden)]
+    pub const fn may_be_name(name: &str) -> bool {
+        let name = name.as_bytes();
+        let mut i = 0;
+        let mut is_plain = true;
+        while i < name.len() {
+            if name[i] == b'{' {
+                return true; // what it will be is not known yet
+            }
+            is_plain &= name[i] >= b' ' && name[i] != 127;
+            i += 1;
+        }
+        is_plain && i >= 1 && i <= 55
+    }
+
+    #[doc(hidden)]
     pub fn none() -> Self {
         Self { is_open: false, of_this_thread: PhantomData }
     }
@@ -68,8 +83,21 @@ impl Drop for Scope {
 /// ```
 /// let _scope = tidemark::scope!("{} {}", "GET", "/users");
 /// ```
+///
+/// A name that is written out and cannot be one is no program:
+///
+/// ```compile_fail
+/// let _scope = tidemark::scope!("");
+/// ```
 #[macro_export]
 macro_rules! scope {
+    ($name:literal) => {{
+        const _: () = ::core::assert!(
+            $crate::Scope::may_be_name($name),
+            "a scope's name has 1 to 55 bytes, and no control characters"
+        );
+        $crate::scope!($name,)
+    }};
     ($($argument:tt)+) => {
         if $crate::is_recorded() {
             $crate::Scope::new(&::std::format!($($argument)+))
