@@ -321,7 +321,7 @@ const struct tide_option_row tide_option_rows[] = {
     {VERB(REPORT), 'g', "group", "WHAT", TIDE_OPTION_CHOICE, AT(group), tide_group_words,
      TIDE_GROUPS_N, "one row per place, function, file, crate, pages, ..."},
     {VERB(DIFF), 'g', "group", "WHAT", TIDE_OPTION_CHOICE, AT(group), tide_group_words,
-     TIDE_GROUP_LIFETIME + 1, "one row per place (= function), file, crate, thread, ..."},
+     TIDE_GROUP_SCOPE + 1, "one row per place (= function), file, crate, thread, ..."},
     {TABLES, 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,
      "show N rows (default 10); --csv, --json: all"},
     {VERB(EXPLAIN), 'n', "top", "N", TIDE_OPTION_NUMBER, AT(top), NULL, 0,

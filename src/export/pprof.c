@@ -33,6 +33,7 @@
 #include "base/wire.h"
 #include "export/pprof_base.h"
 #include "report/export_words.h"
+#include "view/groups.h"
 #include "words/completeness_text.h"
 #include "words/image_text.h"
 
@@ -56,7 +57,7 @@ enum profile_field {
 };
 enum value_type_field { VT_TYPE = 1, VT_UNIT = 2 };
 enum sample_field { S_LOCATION_ID = 1, S_VALUE = 2, S_LABEL = 3 };
-enum label_field { LABEL_KEY = 1, LABEL_NUM = 3, LABEL_NUM_UNIT = 4 };
+enum label_field { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3, LABEL_NUM_UNIT = 4 };
 enum mapping_field { M_ID = 1, M_LIMIT = 3, M_FILENAME = 5, M_BUILD_ID = 6, M_HAS_FIRST = 7 };
 enum location_field { L_ID = 1, L_MAPPING_ID = 2, L_ADDRESS = 3, L_LINE = 4 };
 enum line_field { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
@@ -82,6 +83,7 @@ struct writer {
   struct tide_sink *plain; // likewise; both NULL: only count
   uint64_t n_bytes;        // so far
   uint64_t n_samples;      // likewise
+  bool has_scopes;         // of any stack
   struct column columns[COLUMNS_MAX];
   size_t n_columns;
   struct tide_intern strings, functions, locations, files; // files: numbers of mappings
@@ -296,6 +298,19 @@ static void put_mean_bytes(struct writer *w, const struct tide_profile_site *sit
   tide_wire_put_bytes(&w->message, S_LABEL, w->inner.data, w->inner.n);
 }
 
+// What the program itself calls what it was at work on: readers select and group by labels.
+static void put_scope(struct writer *w, const struct tide_profile_site *site)
+{
+  TIDE_CLEANUP_FREE char *scope = w->has_scopes ? tide_scope_path(w->view, site->stack) : NULL;
+  if (!scope)
+    return;
+  uint32_t key = string_of(w, "scope"), value = string_of(w, scope);
+  tide_buf_clear(&w->inner);
+  tide_wire_put_u64(&w->inner, LABEL_KEY, key);
+  tide_wire_put_u64(&w->inner, LABEL_STR, value);
+  tide_wire_put_bytes(&w->message, S_LABEL, w->inner.data, w->inner.n);
+}
+
 static bool is_sample(const struct writer *w, size_t site_idx)
 {
   bool any = false;
@@ -314,6 +329,7 @@ static void write_sample(struct writer *w, size_t site_idx)
   tide_wire_put_bytes(&w->message, S_LOCATION_ID, w->ids.data, w->ids.n);
   tide_wire_put_bytes(&w->message, S_VALUE, values.data, values.n);
   put_mean_bytes(w, site);
+  put_scope(w, site);
   emit_message(w, P_SAMPLE);
   w->n_samples++;
   tide_buf_done(&values);
@@ -562,6 +578,8 @@ enum tide_err tide_pprof_write(struct tide_sink *sink, struct tide_view *view,
   const struct tide_image *image = view->profile->image;
   struct writer w = {.view = view, .image = image, .options = options};
   struct tide_question inuse = question_of_inuse(&w, options->measure_said);
+  for (size_t i = 0; i < image->n_frames && !w.has_scopes; i++)
+    w.has_scopes = image->frames[i].flags & TIDE_FRAME_SCOPE;
   choose_columns(&w, &inuse, options->measure_said);
   if (w.n_columns == 0)
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,

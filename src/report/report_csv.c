@@ -60,7 +60,9 @@ static void write_code(const struct rows *r, const struct tide_group *group, con
   case TIDE_GROUP_CRATE:
     write_texts(r, 2, (const char *[]){frame ? group->crate : unnamed, module});
     return;
-  case TIDE_GROUP_SCOPE: write_texts(r, 1, (const char *[]){group->crate}); return;
+  case TIDE_GROUP_SCOPE:
+    write_texts(r, 1, (const char *[]){group->crate ? group->crate : unnamed});
+    return;
   case TIDE_GROUP_MODULE: write_texts(r, 1, (const char *[]){frame ? module : unnamed}); return;
   default: break;
   }
@@ -243,7 +245,8 @@ static void write_row(const struct rows *r, const struct tide_group *group, bool
     tide_sink_text(r->sink, "(rest)");
     tide_sink_repeat(r->sink, ',', n_columns - 1);
   } else if (has_frame) {
-    write_code(r, group, is_rest ? "(rest)" : tide_term(TIDE_TERM_STACK_LOST));
+    const char *unnamed = r->kind == TIDE_GROUP_SCOPE ? "" : tide_term(TIDE_TERM_STACK_LOST);
+    write_code(r, group, is_rest ? "(rest)" : unnamed);
   } else if (r->kind == TIDE_GROUP_THREAD) {
     write_thread(r, group);
   } else {

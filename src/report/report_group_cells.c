@@ -55,10 +55,8 @@ static char *own_words(const struct tide_screen *screen, const struct tide_view 
 {
   const struct tide_named_frame *frame = group->frame;
   const struct tide_style style = tide_screen_style(screen);
-  if (tide_group_kind_is_across(groups->kind))
+  if (tide_group_kind_is_across(groups->kind) || groups->kind == TIDE_GROUP_SCOPE)
     return tide_group_label(view->profile, groups->kind, group, style);
-  if (groups->kind == TIDE_GROUP_SCOPE)
-    return tide_strdup(group->crate ? group->crate : "no scope");
   if (!frame)
     return tide_strdup(tide_term(TIDE_TERM_STACK_LOST));
   if (groups->kind == TIDE_GROUP_FILE)

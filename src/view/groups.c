@@ -125,6 +125,11 @@ static char *scope_path(struct tide_naming *naming, uint32_t node)
   return path;
 }
 
+char *tide_scope_path(const struct tide_view *view, uint32_t stack)
+{
+  return scope_path(view->naming, scope_of(view->profile->image, stack));
+}
+
 // What stands for a site among the groups; NULL: nothing does.
 static const struct tide_named_frame *frame_for(struct tide_view *view, enum tide_group_kind kind,
                                                 uint32_t stack)
@@ -184,7 +189,7 @@ static void make_heads(struct gathering *g)
     }
     char *crate = by_crate && frame && frame->function ? tide_crate_of(frame->function) : NULL;
     if (by_scope && frame)
-      crate = scope_path(g->view->naming, scope_of(g->view->profile->image, stack_of_entry(g, i)));
+      crate = tide_scope_path(g->view, stack_of_entry(g, i));
     g->heads[g->n_heads++] = (struct head){frame, crate, i, 1};
   }
   if (!by_stack)

@@ -23,9 +23,10 @@ enum tide_group_kind {
   TIDE_GROUP_THREAD, // that allocated
   TIDE_GROUP_SIZE,
   TIDE_GROUP_LIFETIME,
+  TIDE_GROUP_SCOPE, // the innermost scope of a stack, with those that it is in; what comes after
+                    // this is of one run alone, and not compared
   TIDE_GROUP_STACK,
   TIDE_GROUP_PAGES, // stacks that mapped memory: for questions of pages
-  TIDE_GROUP_SCOPE, // the innermost scope of a stack, with those that it is in
   TIDE_GROUPS_N,
 };
 extern const char *const tide_group_words[TIDE_GROUPS_N];           // "place", "function", …
@@ -110,6 +111,10 @@ static inline bool tide_group_kind_is_classes(enum tide_group_kind kind)
 {
   return kind == TIDE_GROUP_SIZE || kind == TIDE_GROUP_LIFETIME;
 }
+
+// The scopes of a stack, "GET /users > db": from the outermost in. Owned by the caller; NULL: it
+// has none.
+char *tide_scope_path(const struct tide_view *view, uint32_t stack);
 
 // Refuses, with the reason, a kind of group that an image holds nothing by.
 enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_image *image,

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scopes that a program names by <tidemark/tidemark.h>: whose bytes are whose, to the block."""
 
+import csv
+import gzip
+
 from command_inside import INCLUDE, bare
+from command_serve import fields
 from ground import expect, test
 
 SERVES = r"""
@@ -136,10 +140,29 @@ def scopes_in_what_is_shown(ground):
     expect(any(line.endswith("  no scope") for line in lines), done.stdout)
     done = ground.run(ground.tidemark, "report", "--sort", "total", "run.tide")
     expect("GET /" not in done.stdout and "churn" in done.stdout, "a scope was blamed")
+    done = ground.run(ground.tidemark, "report", "--group", "scope", "--csv", "run.tide")
+    rows = list(csv.DictReader(done.stdout.splitlines()))  # by the peak: most held nothing then
+    names = [row["scope"] for row in rows]
+    expect(sorted(names)[:2] == ["", "(rest)"], names)
+    expect(rows[-1]["scope"] == "(rest)" and int(rows[-1]["allocations"]) >= 3200, rows[-1])
+    expect(len(set(names)) == len(names), names)
+    ground.run(ground.tidemark, "export", "--to", "pprof", "-o", "run.pb.gz", "run.tide")
+    profile = list(fields(gzip.decompress((ground.scratch / "run.pb.gz").read_bytes())))
+    strings = [text.decode() for field, text in profile if field == 6]
+    labels = [dict(fields(label)) for field, sample in profile if field == 2
+              for number, label in fields(sample) if number == 3]
+    scopes = {strings[label[2]] for label in labels if strings[label[1]] == "scope"}
+    expect(scopes == set(WANTED), scopes)
     done = ground.run(ground.tidemark, "merge", "-o", "two.tide", "run.tide", "run.tide")
     rows = without_none(by_scope(ground, "two.tide"))
     twice = {name: tuple(2 * n for n in row) for name, row in WANTED.items()}
     expect(rows == twice, rows)
+    done = ground.run(ground.tidemark, "diff", "--group", "scope", "--sort", "total", "--csv",
+                      "run.tide", "two.tide")
+    changed = {row["scope"]: row for row in csv.DictReader(done.stdout.splitlines())}
+    expect(set(WANTED) <= set(changed), done.stdout)
+    one = changed["GET /users > db"]
+    expect((one["before_bytes"], one["after_bytes"]) == ("3500", "7000"), one)
 
 
 @test
