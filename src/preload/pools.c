@@ -39,16 +39,6 @@ static long pool_error(struct tide_seat *seat)
   return is_turned_away(seat) ? -EBUSY : 0;
 }
 
-// A gate cannot be held before a thread has had an event, nor in a fork child before that has.
-static void begin_thread(struct tide_seat *seat)
-{
-  struct tide_thread *t = tide_enter(seat);
-  if (t)
-    tide_leave(t);
-  else
-    tide_sample_draw_first(seat);
-}
-
 int tidemark_v1_pool_begin(void)
 {
   struct tide_seat *seat = &tide_self;
@@ -59,7 +49,6 @@ int tidemark_v1_pool_begin(void)
   long error = pool_error(seat);
   if (error)
     return pool_answer(error);
-  begin_thread(seat);
   at_pool.held = tide_hold(seat);
   at_pool.depth = 1;
   return 0;
