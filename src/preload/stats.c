@@ -80,17 +80,36 @@ TIDE_COLD static long enter_slowly(struct tide_thread **ret)
 }
 
 // 0, and the thread has entered. It looks up for nothing, as it books nothing.
-long tide_region_enter(struct tide_thread **ret)
+TIDE_HOT long enter_region(struct tide_thread **ret)
 {
   struct tide_thread *t = tide_self.thread;
   if (TIDE_UNLIKELY(!t || !t->idle))
     return enter_slowly(ret);
-  if (TIDE_UNLIKELY(tide_boot_is_off() || tide_boot_is_paused()))
+  bool is_off = tide_load_relaxed(&tide_boot_state.now) == TIDE_BOOT_OFF;
+  __atomic_thread_fence(__ATOMIC_ACQUIRE); // as tide_boot_is_paused() has it
+  if (TIDE_UNLIKELY(is_off || tide_load_relaxed(&tide_store.header->paused)))
     return -ENODATA;
   t->idle = 0;
   TIDE_COMPILER_BARRIER();
   *ret = t;
   return 0;
+}
+
+long tide_region_enter(struct tide_thread **ret)
+{
+  return enter_region(ret);
+}
+
+// Nothing happened that is to be noted. One that is tallied still owes what it did; if no region is
+// open any more, its next event finds that out.
+TIDE_HOT void leave_region(struct tide_thread *t)
+{
+  if (TIDE_UNLIKELY(!t->tallied.is_on || t->borrowed || tide_total_calls(&t->writer))) {
+    tide_leave(t);
+    return;
+  }
+  TIDE_COMPILER_BARRIER();
+  t->idle = 1;
 }
 
 // ---- the process ----
@@ -223,8 +242,8 @@ static void open_region(struct tide_thread *t, struct tide_region *region, uint3
   tide_store_relaxed(&t->owes, 1);
 }
 
-long tide_region_read(struct tide_thread *t, const struct tide_region *region,
-                      struct tidemark_stats *ret)
+TIDE_HOT long read_region(struct tide_thread *t, const struct tide_region *region,
+                          struct tidemark_stats *ret)
 {
   struct tide_region_counts counts;
   struct tide_live_most most;
@@ -237,11 +256,17 @@ long tide_region_read(struct tide_thread *t, const struct tide_region *region,
   return 0;
 }
 
+long tide_region_read(struct tide_thread *t, const struct tide_region *region,
+                      struct tidemark_stats *ret)
+{
+  return read_region(t, region, ret);
+}
+
 // A thread's own numbers are those of a region that begins when it first asks.
 static long thread_stats(struct tidemark_stats *ret)
 {
   struct tide_thread *t;
-  long error = tide_region_enter(&t);
+  long error = enter_region(&t);
   if (error)
     return error;
   struct tide_thread_tally *own = &t->tallied;
@@ -250,7 +275,7 @@ static long thread_stats(struct tidemark_stats *ret)
   if (!since->start.id)
     open_region(t, since, TIDE_TALLY_THREAD);
   error = tide_region_read(t, since, ret);
-  tide_leave(t);
+  leave_region(t);
   return error;
 }
 
@@ -270,11 +295,11 @@ int tidemark_v1_region_begin(void *at, size_t bytes, int whose)
   if ((whose != TIDEMARK_PROCESS && whose != TIDEMARK_THREAD) || bytes < sizeof *region)
     return fail_with(-EINVAL);
   region->start.id = 0;
-  long error = tide_region_enter(&t);
+  long error = enter_region(&t);
   if (error)
     return fail_with(error);
   open_region(t, region, (uint32_t)whose);
-  tide_leave(t);
+  leave_region(t);
   return 0;
 }
 
@@ -283,10 +308,10 @@ int tidemark_v1_region_read(const void *at, void *stats, size_t bytes)
   const struct tide_region *region = at;
   struct tidemark_stats spare, *change = place_for(stats, bytes, &spare);
   struct tide_thread *t;
-  long error = region->start.id ? tide_region_enter(&t) : -ENODATA;
+  long error = region->start.id ? enter_region(&t) : -ENODATA;
   if (!error) {
     error = tide_region_read(t, region, change);
-    tide_leave(t);
+    leave_region(t);
   }
   return hand_over(change, stats, bytes, error);
 }
@@ -296,13 +321,13 @@ int tidemark_v1_region_end(void *at, void *stats, size_t bytes)
   struct tide_region *region = at;
   struct tidemark_stats spare, *change = place_for(stats, bytes, &spare);
   struct tide_thread *t;
-  long error = region->start.id ? tide_region_enter(&t) : -ENODATA;
+  long error = region->start.id ? enter_region(&t) : -ENODATA;
   if (!error) {
-    error = tide_region_read(t, region, change);
+    error = read_region(t, region, change);
     tide_tally_close(&t->tallied, region->whose, &region->start);
     if (error != -EINVAL) // another thread's
       region->start.id = 0;
-    tide_leave(t);
+    leave_region(t);
   }
   return hand_over(change, stats, bytes, error);
 }

@@ -102,8 +102,8 @@ static uint32_t find_open(const struct tide_region_table *y, uint64_t id)
   return y->n_open;
 }
 
-static bool read_open(const struct tide_region_table *y, const struct tide_region_start *start,
-                      struct tide_region_counts *ret_counts, struct tide_live_most *ret_most)
+TIDE_HOT bool read_open(const struct tide_region_table *y, const struct tide_region_start *start,
+                        struct tide_region_counts *ret_counts, struct tide_live_most *ret_most)
 {
   const struct tide_region_counts *c = &y->counts, *base = &start->base;
   uint32_t i = find_open(y, start->id);
