@@ -14,24 +14,34 @@ const output = process.argv[2] ?? join(here, "dist", "page.html");
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
+const shared = {
+  absWorkingDir: here,
+  bundle: true,
+  minify: true,
+  charset: "utf8",
+  format: "iife",
+  target: ["chrome100", "firefox113", "safari16.4"],
+  legalComments: "none",
+  outdir: "out",
+  write: false,
+  logLevel: "warning",
+};
+
+const textOf = ({ outputFiles }, end) =>
+  outputFiles.find((file) => file.path.endsWith(end)).text.trim();
+
+// What the workers of the page run is a text within its script.
 async function bundle() {
+  const worker = await build({ ...shared, entryPoints: ["src/engine/worker.ts"] });
   const result = await build({
-    absWorkingDir: here,
+    ...shared,
     entryPoints: ["src/app/main.tsx"],
-    bundle: true,
-    minify: true,
-    charset: "utf8",
-    format: "iife",
-    target: ["chrome100", "firefox113", "safari16.4"],
     jsx: "automatic",
     jsxImportSource: "preact",
-    legalComments: "none",
-    outdir: "out",
-    write: false,
-    logLevel: "warning",
+    define: { WORKER_SCRIPT: JSON.stringify(textOf(worker, ".js")) },
   });
-  const text = (end) => result.outputFiles.find((file) => file.path.endsWith(end)).text.trim();
-  return { script: text(".js").replaceAll("</script", "<\\/script"), style: text(".css") };
+  const script = textOf(result, ".js").replaceAll("</script", "<\\/script");
+  return { script, style: textOf(result, ".css") };
 }
 
 // What src/page/html_report.c looks for, and what would end the script early.
@@ -50,6 +60,7 @@ async function main() {
     `script-src ${hash(script)}`,
     `style-src ${hash(style)}`,
     "img-src data:",
+    "worker-src blob:",
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",

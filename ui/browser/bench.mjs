@@ -7,6 +7,7 @@
 // Frames are measured twice: at the browser's own rate, where 16.7 ms is as fast as it gets, and
 // without that limit, where a frame takes what it costs.
 
+import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
@@ -22,6 +23,7 @@ const { values: options } = parseArgs({
     nodes: { type: "string", default: "1000000" },
     frames: { type: "string", default: "300" },
     page: { type: "string" },
+    views: { type: "boolean", default: false },
   },
 });
 
@@ -96,7 +98,11 @@ async function measureGraph(args) {
 // Runs in the page before its own scripts: notes when the graph is painted, and how long after a
 // move of the pointer that is. Whoever moves it waits for `idle`.
 function watch() {
-  const seen = { graph_ms: null, brush_ms: [], idle: true };
+  const seen = { graph_ms: null, brush_ms: [], idle: true, block_ms: 0 };
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries())
+      seen.block_ms = Math.max(seen.block_ms, duration);
+  }).observe({ type: "longtask", buffered: true });
   let moved = null;
   const put = CanvasRenderingContext2D.prototype.putImageData;
   CanvasRenderingContext2D.prototype.putImageData = function (...args) {
@@ -142,6 +148,61 @@ async function brush(page) {
   await page.mouse.up();
 }
 
+// What the page shows first when it is turned to, by the address.
+const VIEWS = {
+  table: "pane=table",
+  functions: "pane=table&group=function",
+  crates: "pane=table&group=crate",
+  stacks: "pane=table&group=stack",
+  tree: "pane=tree",
+  leaks: "pane=leaks",
+  threads: "pane=threads",
+  sizes: "pane=table&group=size",
+  callers: "pane=callers",
+  search: "pane=graph&search=tide",
+  focus: "pane=graph&focus=tide_",
+  range: "pane=graph&measure=live&at=1s",
+  lines: "pane=graph&lines=1",
+  inverted: "pane=graph&invert=1",
+};
+
+// How long until it is drawn and nothing is at work any more, and the longest that the page did not
+// answer meanwhile.
+async function turnTo(page, address) {
+  return page.evaluate(async (address) => {
+    const { seen } = window;
+    const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    const isWorking = () => document.querySelector(".head")?.textContent.includes("working…");
+    seen.block_ms = 0;
+    const begin = performance.now();
+    location.hash = address;
+    let first = null;
+    do {
+      await frame();
+      await frame();
+      first ??= performance.now() - begin;
+    } while (isWorking());
+    const ms = performance.now() - begin;
+    await new Promise((done) => setTimeout(done, 200)); // long tasks are told late
+    return { ms, first_ms: first, block_ms: seen.block_ms };
+  }, address);
+}
+
+// Of the processes that run pages, with all that is shared counted by its parts; and the most that
+// any of them ever had.
+async function memory(session) {
+  const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+  const bytes = (id, file, key) => {
+    const line = readFileSync(`/proc/${id}/${file}`, "utf8").split("\n").find((l) => l.startsWith(key));
+    return 1024 * Number(/\d+/.exec(line)[0]);
+  };
+  const renderers = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id);
+  return {
+    bytes: renderers.reduce((sum, id) => sum + bytes(id, "smaps_rollup", "Pss:"), 0),
+    most_bytes: Math.max(...renderers.map((id) => bytes(id, "status", "VmHWM:"))),
+  };
+}
+
 // The whole page from a file: until something is seen, until the graph is, and how fast the graph
 // follows a drag over the timeline.
 async function measurePage(path) {
@@ -153,13 +214,22 @@ async function measurePage(path) {
       throw new Error(`${path} shows no graph within two minutes`);
     await page.waitForTimeout(1000);
     const open_cpu_ms = (await cpuMs(session)) - before;
+    const open = { block_ms: await page.evaluate(() => window.seen.block_ms) };
+    await session.send("HeapProfiler.collectGarbage").catch(() => {});
+    Object.assign(open, await memory(session));
+    const views = {};
+    if (options.views) {
+      for (const [name, address] of Object.entries(VIEWS)) views[name] = await turnTo(page, address);
+      Object.assign(views, { memory: await memory(session) });
+      await turnTo(page, "");
+    }
     await brush(page);
     const seen = await page.evaluate(() => {
       const [paint] = performance.getEntriesByName("first-contentful-paint");
       return { first_paint_ms: paint.startTime, ...window.seen };
     });
     const { first_paint_ms, graph_ms, brush_ms } = seen;
-    return { first_paint_ms, graph_ms, open_cpu_ms, brush_ms: summary(brush_ms) };
+    return { first_paint_ms, graph_ms, open_cpu_ms, open, views, brush_ms: summary(brush_ms) };
   });
 }
 

@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import { ENDLESS } from "./programs.mjs";
-import { expect, expectEqual, heading, until } from "./stage.mjs";
+import { expect, expectEqual, heading, seeLargeFile, until } from "./stage.mjs";
 
 const FORKING = `
 #include <stdlib.h>
@@ -36,6 +36,12 @@ export const tests = {
       await page.locator("#tab-table").click();
       await page.locator("table.grid .c-name .name").first().waitFor();
     }
+  },
+
+  async a_large_file(ground, look) {
+    ground.tide("html", "phases.tide", "-o", "large.html");
+    const page = await look(`file://${ground.path("large.html")}`, { offline: true });
+    await seeLargeFile(ground, page, "large.html");
   },
 
   async sources_in_a_file(ground, look) {

@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import { firefox } from "playwright-core";
 import { isPainted, PANES } from "./looks_test.mjs";
-import { expect, expectEqual, open, shown } from "./stage.mjs";
+import { expect, expectEqual, open, seeLargeFile, shown } from "./stage.mjs";
 
 const WIDTHS = [700, 1280, 1920];
 const EXECUTABLE = process.env.FIREFOX ?? "/usr/bin/firefox-esr";
@@ -100,6 +100,7 @@ const all = {
       await shown(page);
       const names = await page.locator("table.grid .c-name .name").allInnerTexts();
       expectEqual(names[0], "fill_cache", "who is first");
+      await seeLargeFile(ground, page, "firefox.html");
     });
   },
 };

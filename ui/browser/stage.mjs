@@ -165,6 +165,38 @@ export class Ground {
   }
 }
 
+// Opens a file so large that workers read and draw it, and turns its stacks round. The page is that
+// of the file already, before it was large.
+export async function seeLargeFile(ground, page, file) {
+  const made = ground.run(join(dirname(ground.tidemark), "tests/compat/tide_make"), 3, 12000,
+    "large.tide", 20);
+  expect(made.status === 0, `no large capture: ${made.stderr}`);
+  ground.tide("html", "-f", "-o", file, "large.tide");
+  await page.addInitScript(() => {
+    window.hired = 0;
+    window.Worker = class extends window.Worker {
+      constructor(...words) {
+        super(...words);
+        window.hired++;
+      }
+    };
+  });
+  await page.goto(`file://${ground.path(file)}`);
+  await page.locator(".flame canvas").first().waitFor();
+  const told = await heading(page);
+  const before = await page.evaluate(() => window.hired);
+  await page.evaluate(() => (location.hash = "pane=tree&invert=1"));
+  await shown(page);
+  const name = () => page.locator("table.tree tbody .name").first().innerText();
+  const inverted = await name();
+  await page.evaluate(() => (location.hash = "pane=tree"));
+  await shown(page);
+  expectEqual(before, 1, "workers that read it");
+  expectEqual(await page.evaluate(() => window.hired), 2, "workers in all");
+  expectEqual(await heading(page), told, "the sum");
+  expect((await name()) !== inverted, "the tree was not turned round");
+}
+
 // A page that is watched; `check` fails if it did what none may.
 export async function open(browser, url, options = {}) {
   const { offline, allowed = /^$/, ...more } = options;

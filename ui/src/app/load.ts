@@ -3,9 +3,14 @@
 // Where the numbers come from: out of the page itself where the command wrote them into it, else
 // from the command that serves the page. Nothing else is ever asked for.
 
+import { keepChanged } from "../engine/curves.ts";
 import { decode } from "../engine/decode.ts";
+import type { Picture } from "../engine/errands.ts";
 import type { Exactness, Model } from "../engine/model.ts";
 import { TERMS } from "../engine/terms.ts";
+import { unpacked } from "../engine/unpack.ts";
+import { receive } from "./pictures.ts";
+import { send } from "./workers.ts";
 
 export interface OfferedImage {
   index: number;
@@ -37,7 +42,7 @@ export interface PageFacts {
 export interface Origin {
   isFile: boolean; // everything is inside the page
   facts(): Promise<PageFacts>;
-  model(capture: number, process: number | null): Promise<Model>;
+  model(capture: number, process: number | null, wish: Wish): Promise<Model>;
   source(capture: number, process: number, text: number, path: string): Promise<SourceText>;
 }
 
@@ -56,42 +61,41 @@ function embedded(name: string): string | null {
   return document.getElementById(name)?.textContent ?? null;
 }
 
-// What browsers have by now, and takes a tenth of the time.
-interface FromBase64 {
-  fromBase64?(text: string): Uint8Array<ArrayBuffer>;
+// What of a model is asked for first, and who hears how far it is.
+export interface Wish {
+  picture: Picture;
+  tell(words: string): void;
 }
 
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
-  const native = Uint8Array as FromBase64;
-  if (native.fromBase64) return native.fromBase64(base64);
-  const text = atob(base64.trim());
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes;
+const WORTH_A_WORKER = 100000; // bytes: what is smaller is read before one has started
+
+async function modelOf(data: string | ArrayBuffer, { picture, tell }: Wish): Promise<Model> {
+  const size = typeof data === "string" ? data.length : data.byteLength;
+  if (size < WORTH_A_WORKER)
+    return decode(typeof data === "string" ? await unpacked(data) : data);
+  const { answer } = send({ kind: "load", of: { data, picture } }, (part) =>
+    tell(`${Math.floor(100 * part)} %`),
+  );
+  const { block, known, changed, found } = await answer;
+  const model = decode(block, known);
+  keepChanged(model, changed);
+  receive(model, picture, found);
+  return model;
 }
 
-async function inflated(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
-  if (typeof DecompressionStream === "undefined")
-    throw new Error("This browser is too old to unpack the report: it has no DecompressionStream.");
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).arrayBuffer();
-}
+const modelsOf = new Map<number, Promise<Model>>(); // by capture
 
-async function unpacked(base64: string): Promise<ArrayBuffer> {
-  try {
-    return await inflated(bytesOf(base64));
-  } catch (cause) {
-    const why = cause instanceof Error && cause.message.startsWith("This browser") ? cause : null;
-    throw (
-      why ?? new Error("This report is damaged: its numbers cannot be unpacked. Write it again.")
-    );
-  }
-}
-
-async function embeddedModel(capture: number): Promise<Model> {
-  const text = embedded(`tidemark-data-${capture}`);
-  if (text === null) throw new Error("This report holds no such capture.");
-  return decode(await unpacked(text));
+// The text is not needed any more afterwards, and takes as much room again.
+function embeddedModel(capture: number, wish: Wish): Promise<Model> {
+  const element = document.getElementById(`tidemark-data-${capture}`);
+  const text = element?.textContent ?? null;
+  const held = modelsOf.get(capture);
+  if (held) return held;
+  if (text === null) return Promise.reject(new Error("This report holds no such capture."));
+  element!.textContent = "";
+  const model = modelOf(text, wish);
+  modelsOf.set(capture, model);
+  return model;
 }
 
 export interface SourceFile {
@@ -137,7 +141,7 @@ async function embeddedSource(capture: number, path: string): Promise<SourceText
 const embeddedOrigin: Origin = {
   isFile: true,
   facts: async () => JSON.parse(embedded("tidemark-facts") ?? "null") as PageFacts,
-  model: embeddedModel,
+  model: (capture, _process, wish) => embeddedModel(capture, wish),
   source: (capture, _process, _text, path) => embeddedSource(capture, path),
 };
 
@@ -158,6 +162,22 @@ async function answer(path: string, headers = {}): Promise<Response> {
   );
 }
 
+// How many there will be is not said of what is packed on its way.
+async function received(response: Response, tell: (words: string) => void): Promise<ArrayBuffer> {
+  if (!response.body) return response.arrayBuffer();
+  let n = 0;
+  const counted = response.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(piece, controller) {
+        n += piece.length;
+        tell(`${Math.floor(n / (1 << 20))} MiB`);
+        controller.enqueue(piece);
+      },
+    }),
+  );
+  return new Response(counted).arrayBuffer();
+}
+
 // Facts are asked for every second: those that we have are not sent again.
 let known: { tag: string; facts: PageFacts } | null = null;
 
@@ -173,13 +193,13 @@ async function servedFacts(): Promise<PageFacts> {
 const servedOrigin: Origin = {
   isFile: false,
   facts: servedFacts,
-  async model(capture, process) {
+  async model(capture, process, wish) {
     const which = process === null ? "" : `?process=${process}`;
     const response = await answer(`data/${capture}${which}`);
-    const block = await response.arrayBuffer().catch(() => {
+    const block = await received(response, wish.tell).catch(() => {
       throw new Gone();
     });
-    return decode(block);
+    return modelOf(block, wish);
   },
   async source(capture, process, text) {
     const response = await ask(`source/${capture}?process=${process}&text=${text}`);

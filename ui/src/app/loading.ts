@@ -5,8 +5,8 @@
 // a moment selected, the page follows the end.
 
 import { effect } from "@preact/signals-core";
-import { Gone, origin as findOrigin, type Origin, type PageFacts } from "./load.ts";
-import { failure, isBusy, session } from "./session.ts";
+import { Gone, origin as findOrigin, type Origin, type PageFacts, type Wish } from "./load.ts";
+import { failure, isBusy, progress, session, wantedPicture } from "./session.ts";
 import { state } from "./state.ts";
 import { programName } from "./words.ts";
 
@@ -44,12 +44,18 @@ async function load(from: Origin, facts: PageFacts): Promise<void> {
   const mine = ++latest;
   const capture = captureOf(facts);
   const process = hasProcess(facts) ? state.peek().process : null;
+  const wish: Wish = {
+    picture: wantedPicture.peek(),
+    tell: (words) => {
+      if (mine === latest) progress.value = words;
+    },
+  };
   isBusy.value = true;
   try {
     const isTwo = facts.captures.length > 1;
     const [model, other] = await Promise.all([
-      from.model(capture, process),
-      isTwo ? from.model(capture === 0 ? 1 : 0, null) : null,
+      from.model(capture, process, wish),
+      isTwo ? from.model(capture === 0 ? 1 : 0, null, wish) : null,
     ]);
     if (mine !== latest) return;
     session.value = { origin: from, facts, capture, model, other };
@@ -59,6 +65,7 @@ async function load(from: Origin, facts: PageFacts): Promise<void> {
     if (mine === latest) failure.value = wordsOf(error);
   } finally {
     if (mine === latest) isBusy.value = false;
+    if (mine === latest) progress.value = "";
   }
 }
 

@@ -8,11 +8,15 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { listenToKeys } from "./keys.ts";
 import { begin } from "./loading.ts";
-import { failure, session } from "./session.ts";
+import { failure, progress, session } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { use } from "./signals.ts";
 import { followAddress } from "./state.ts";
 import "./theme.ts";
+
+function Progress() {
+  return <span aria-hidden="true">{use(progress)}</span>;
+}
 
 function App() {
   const why = use(failure);
@@ -38,7 +42,7 @@ function App() {
   return (
     <main class="loading">
       <h1>Tidemark</h1>
-      <p role="status">Reading the capture…</p>
+      <p role="status">Reading the capture… <Progress /></p>
     </main>
   );
 }

@@ -5,8 +5,9 @@
 
 import { computed } from "@preact/signals-core";
 import { useMemo, useState } from "preact/hooks";
+import type { Picture } from "../engine/errands.ts";
 import { group } from "../engine/groups.ts";
-import { exactly, makeView, wantedWeight } from "../engine/look.ts";
+import { exactly, wantedWeight } from "../engine/look.ts";
 import { NONE } from "../engine/names.ts";
 import { search } from "../engine/search.ts";
 import { readableName } from "../engine/shorten.ts";
@@ -18,6 +19,7 @@ import { Sandwich, type SandwichHalf } from "../flame/sandwich.tsx";
 import { toldNames } from "./columns.ts";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
 import { Refusal } from "./parts.tsx";
+import { seen as ready } from "./pictures.ts";
 import { rerooted } from "./reroot.ts";
 import { model, question, refused, searchFault, searchText, shape } from "./session.ts";
 import { usedLook, view, weights, wholeWeight } from "./session.ts";
@@ -52,33 +54,32 @@ const asked = computed(() => state.value.callee);
 const chosen = computed(() => asked.value || functions.value[0] || "");
 
 function side(kind: "callers" | "callees") {
-  const seen = computed(() =>
-    makeView(model.value, {
-      ...usedLook.value,
-      [kind]: [...usedLook.value[kind], exactly(chosen.value)],
-    }),
-  );
+  const wanted = computed<Picture>(() => ({
+    look: { ...usedLook.value, [kind]: [...usedLook.value[kind], exactly(chosen.value)] },
+    inverted: kind === "callers",
+    byLine: shape.value.byLine,
+  }));
+  const shown = ready(model, wanted);
+  const isReady = computed(() => shown.value !== null);
+  const seen = computed(() => shown.value!.view);
   const tree = computed(() =>
-    rerooted(
-      buildTree(seen.value, weights.value, {
-        inverted: kind === "callers",
-        byLine: shape.value.byLine,
-      }),
-    ),
+    rerooted(buildTree(seen.value, weights.value, shown.value!.picture)),
   );
   const found = computed(() =>
     searchText.value && !searchFault.value
       ? search(tree.value, [seen.value], searchText.value).nodes
       : null,
   );
-  return { seen, tree, found };
+  return { isReady, seen, tree, found };
 }
 const callers = side("callers");
 const callees = side("callees");
 
 export function SandwichPane() {
   const why = use(refused);
+  const isReady = [use(callers.isReady), use(callees.isReady)].every(Boolean);
   if (why) return <Refusal text={why} />;
+  if (!isReady) return <p class="nothing">Working…</p>;
   return <BothSides />;
 }
 

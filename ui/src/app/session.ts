@@ -14,6 +14,7 @@ import {
   type Look,
   type View,
 } from "../engine/look.ts";
+import type { Picture } from "../engine/errands.ts";
 import type { Model } from "../engine/model.ts";
 import {
   defaultQuestion,
@@ -23,9 +24,10 @@ import {
   whole,
   type Question,
 } from "../engine/question.ts";
-import { buildTree, type Tree } from "../engine/tree.ts";
+import { buildTree, type Tree, type TreeOptions } from "../engine/tree.ts";
 import { search, type Matches } from "../engine/search.ts";
 import type { Origin, PageFacts } from "./load.ts";
+import { seen } from "./pictures.ts";
 import { filterKinds, state, type Pane, type State } from "./state.ts";
 
 export interface Session {
@@ -39,6 +41,7 @@ export interface Session {
 export const session = signal<Session | null>(null);
 export const failure = signal<string | null>(null);
 export const isBusy = signal(true);
+export const progress = signal(""); // how far reading the capture is, in words
 export const announcement = signal(""); // read out by screen readers
 
 export const model = computed<Model>(() => session.value!.model);
@@ -88,9 +91,25 @@ const look = part(lookOf);
 
 // What is wrong with the patterns; with such ones, nothing is filtered.
 export const lookFault = computed(() => lookRefusal(look.value));
-export const usedLook = computed(() => (lookFault.value ? emptyLook : look.value));
 
-export const view = computed<View>(() => makeView(model.value, usedLook.value));
+export const wantedPicture = (() => {
+  const text = computed(() => {
+    const { invert: inverted, lines: byLine } = state.value;
+    return JSON.stringify({ look: lookFault.value ? emptyLook : look.value, inverted, byLine });
+  });
+  return computed(() => JSON.parse(text.value) as Picture);
+})();
+
+// Of a large capture it follows what is wanted as soon as it is made; all below goes by it.
+// The first one came with the model.
+const ready = seen(model, wantedPicture);
+const shown = computed(() => {
+  const picture = wantedPicture.value;
+  return ready.value ?? { view: makeView(model.value, picture.look), picture };
+});
+export const usedLook = computed(() => shown.value.picture.look);
+export const view = computed<View>(() => shown.value.view);
+export const shape = computed<TreeOptions>(() => shown.value.picture);
 
 // No stack is of the row that is selected: another build's, or of other code leading.
 export const rowLost = computed(
@@ -102,8 +121,6 @@ export const weights = computed(() =>
 );
 export const wanted = computed(() => wantedWeight(view.value, weights.value));
 export const wholeWeight = computed(() => (refused.value ? 0 : whole(model.value, question.value)));
-
-export const shape = part((s) => ({ inverted: s.invert, byLine: s.lines }));
 
 export const tree = computed<Tree>(() =>
   buildTree(view.value, weights.value, shape.value),

@@ -22,6 +22,7 @@ import {
   isBusy,
   model,
   pane as chosenPane,
+  progress,
   question,
   refused,
   session,
@@ -37,6 +38,7 @@ import { TimelinePane } from "./timeline.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { TreePane } from "./tree.tsx";
 import { complete, Verdict } from "./verdict.tsx";
+import { working } from "./workers.ts";
 import { programName, questionWords, unbroken, wordsOfPane } from "./words.ts";
 
 const components: Record<Pane, FunctionComponent> = {
@@ -59,6 +61,7 @@ const wholeRun: Pane[] = ["about", "sizes", "leaks", "diff", "memory"];
 
 export function Shell() {
   const pane = use(chosenPane);
+  const isWorking = use(working) > 0;
   const Body = components[pane];
   return (
     <>
@@ -78,7 +81,14 @@ export function Shell() {
       <main>
         <Tabs now={pane} />
         <Toolbar pane={pane} />
-        <div class="body" id="pane" role="tabpanel" aria-labelledby={`tab-${pane}`} tabIndex={-1}>
+        <div
+          class="body"
+          id="pane"
+          role="tabpanel"
+          aria-labelledby={`tab-${pane}`}
+          aria-busy={isWorking || undefined}
+          tabIndex={-1}
+        >
           {!wholeRun.includes(pane) && <Asked />}
           <Body />
         </div>
@@ -115,6 +125,8 @@ function Header() {
   const of = use(model);
   const now = use(session)!;
   const busy = use(isBusy);
+  const waiting = use(working);
+  const far = use(progress);
   const { theme } = use(state);
   const { image } = of.facts;
   const program = clean(programName(image));
@@ -123,7 +135,7 @@ function Header() {
     ...titleOf(of, now.facts.live).map((part) => cleanWithin(part, 600)),
     whole ? cleanWithin(whole.text, 600) : "",
     image.origin ? `from ${clean(image.origin)}` : "",
-    busy && !now.facts.live ? "reading…" : "",
+    busy && !now.facts.live ? `reading… ${far}`.trim() : waiting ? "working…" : "",
   ];
   return (
     <header class="head">

@@ -79,6 +79,18 @@ function makeSteps(model: Model, values: Float64Array): Steps {
   return { live, kept };
 }
 
+// What all curves of bytes are made of; and given from elsewhere, of the same model.
+export interface Changed { changes: Changes; bytes: Steps }
+
+export function changedOf(model: Model): Changed {
+  return { changes: changes(model), bytes: steps(model, "bytes") };
+}
+
+export function keepChanged(model: Model, { changes, bytes }: Changed): void {
+  changesOf.set(model, changes);
+  stepsOf.set(model, { ...stepsOf.get(model), bytes });
+}
+
 // Of several sites, all different.
 export function curve(model: Model, sites: ArrayLike<number>, unit: Unit): Curve {
   const { count } = model.snapshots;

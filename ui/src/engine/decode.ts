@@ -111,11 +111,27 @@ function readFacts(bytes: Uint8Array): Facts & { columns: Record<string, Place> 
   return facts as unknown as Facts & { columns: Record<string, Place> };
 }
 
+// What decoding made of a block: whoever has it need neither check the block again nor make it.
+export type Known = Record<string, Uint8Array | Uint32Array>;
+
 class Columns {
+  readonly made: Known = {};
+
   constructor(
     private readonly bytes: Uint8Array,
     private readonly places: Record<string, Place>,
+    private readonly known: Known | null,
   ) {}
+
+  get isChecked(): boolean {
+    return this.known !== null;
+  }
+
+  make<T extends Uint8Array | Uint32Array>(name: string, make: () => T): T {
+    const array = (this.known?.[name] as T | undefined) ?? make();
+    this.made[name] = array;
+    return array;
+  }
 
   has(name: string): boolean {
     return Object.hasOwn(this.places, name);
@@ -146,7 +162,7 @@ class Columns {
     const column = this.get(name, count);
     if (!(column instanceof Float64Array))
       return () => new Float64Array(column);
-    for (let i = 0; i < column.length; i++)
+    for (let i = 0; !this.isChecked && i < column.length; i++)
       if (!Number.isFinite(column[i]))
         fail(`column ${name} holds what is no number`);
     return () => column;
@@ -155,8 +171,17 @@ class Columns {
   // Values from 0 to 2^32 - 1. Columns come in many types: loops are quick over one of them.
   whole(name: string, count?: number): Uint32Array {
     const column = this.get(name, count);
-    if (column instanceof Uint32Array)
-      return column;
+    return column instanceof Uint32Array ? column
+      : this.make(name, () => this.widened(name, column));
+  }
+
+  // As whole(), for what something else is made of.
+  passing(name: string): Uint32Array {
+    const column = this.get(name);
+    return column instanceof Uint32Array ? column : this.widened(name, column);
+  }
+
+  private widened(name: string, column: Column): Uint32Array {
     const isWhole = column instanceof Uint8Array || column instanceof Uint16Array;
     for (let i = 0; !isWhole && i < column.length; i++)
       if (!(column[i] >= 0 && column[i] < 2 ** 32))
@@ -167,7 +192,7 @@ class Columns {
   // Values that stand for something there are `limit` of.
   indexes(name: string, limit: number, count?: number): Uint32Array {
     const column = this.whole(name, count);
-    for (let i = 0; i < column.length; i++)
+    for (let i = 0; !this.isChecked && i < column.length; i++)
       if (column[i] >= limit)
         fail(`column ${name} holds ${column[i]}, and there are ${limit}`);
     return column;
@@ -176,17 +201,16 @@ class Columns {
   // As indexes(), for columns of small numbers.
   small(name: string, limit: number, count?: number): Uint8Array {
     const column = this.get(name, count);
-    const bytes = column instanceof Uint8Array ? column : new Uint8Array(this.whole(name, count));
-    for (let i = 0; i < column.length; i++)
-      if (column[i] >= limit)
+    for (let i = 0; !this.isChecked && i < column.length; i++)
+      if (!(column[i] >= 0 && column[i] < limit))
         fail(`column ${name} holds ${column[i]}, and there are ${limit}`);
-    return bytes;
+    return column instanceof Uint8Array ? column : this.make(name, () => new Uint8Array(column));
   }
 
   // Where things end: never falling, the last one at `end` when that is known.
   ends(name: string, limit: number): Uint32Array {
     const ends = this.indexes(name, limit + 1);
-    for (let i = 1; i < ends.length; i++)
+    for (let i = 1; !this.isChecked && i < ends.length; i++)
       if (ends[i] < ends[i - 1])
         fail(`column ${name} falls`);
     return ends;
@@ -217,23 +241,30 @@ function readTexts(columns: Columns): string[] {
   return texts;
 }
 
-function readNodes(columns: Columns, nFrames: number): Model["nodes"] {
-  const up = columns.whole("node_up");
-  const count = up.length;
-  const frame = columns.whole("node_frame", count);
-  const parent = new Uint32Array(count);
-  const depth = new Uint32Array(count);
-  if (!count)
-    fail("its tree of stacks has no root");
-  for (let i = 1; i < count; i++) {
+function parentsOf(up: Uint32Array): Uint32Array {
+  for (let i = 1; i < up.length; i++)
     if (!(up[i] >= 1 && up[i] <= i))
       fail(`node ${i} hangs at no node before it`);
+  return up.map((n, i) => (i ? i - n : 0));
+}
+
+function depthsOf(parent: Uint32Array): Uint32Array {
+  const depth = new Uint32Array(parent.length);
+  for (let i = 1; i < parent.length; i++)
+    depth[i] = depth[parent[i]] + 1;
+  return depth;
+}
+
+function readNodes(columns: Columns, nFrames: number): Model["nodes"] {
+  const parent = columns.make("node_parent", () => parentsOf(columns.passing("node_up")));
+  const count = parent.length;
+  const frame = columns.whole("node_frame", count);
+  if (!count)
+    fail("its tree of stacks has no root");
+  for (let i = 1; !columns.isChecked && i < count; i++)
     if (frame[i] >= nFrames)
       fail(`node ${i} has no frame`);
-    parent[i] = i - up[i];
-    depth[i] = depth[parent[i]] + 1;
-  }
-  return { count, parent, frame, depth };
+  return { count, parent, frame, depth: columns.make("node_depth", () => depthsOf(parent)) };
 }
 
 const SUMS = numbersOf("done", "held");
@@ -243,7 +274,7 @@ function readRows(columns: Columns, nSites: number, nThreads: number): Rows {
   const count = site.length;
   const thread = columns.indexes("row_thread", Math.max(1, nThreads), count);
   const rows = { count, site, thread } as Rows;
-  for (let i = 1; i < count; i++)
+  for (let i = 1; !columns.isChecked && i < count; i++)
     if (site[i] < site[i - 1])
       fail("its rows are out of order");
   for (const { key, column } of NUMBERS)
@@ -287,27 +318,33 @@ function timesOf(
   return times;
 }
 
-function readSnapshots(columns: Columns, nSites: number): Snapshots {
-  const ns = columns.numbers("snap_ns");
-  const step = columns.whole("cell_step");
-  const end = columns.ends("snap_end", step.length);
-  const count = ns.length;
-  if (end.length !== count || (count ? end[count - 1] : 0) !== step.length)
-    fail("its snapshots do not share out their cells");
+function sitesOfCells(step: Uint32Array, end: Uint32Array, nSites: number): Uint32Array {
   const site = new Uint32Array(step.length);
-  for (let s = 0, i = 0; s < count; s++)
+  for (let s = 0, i = 0; s < end.length; s++)
     for (let at = -1; i < end[s]; i++) {
       const next = at < 0 ? step[i] : at + step[i];
       if (!(next > at && next < nSites))
         fail(`a snapshot has site ${next} after ${at}, and there are ${nSites}`);
       site[i] = at = next;
     }
+  return site;
+}
+
+function readSnapshots(columns: Columns, nSites: number): Snapshots {
+  const ns = columns.numbers("snap_ns");
+  const nCells = columns.get("cell_step").length;
+  const end = columns.ends("snap_end", nCells);
+  const count = ns.length;
+  if (end.length !== count || (count ? end[count - 1] : 0) !== nCells)
+    fail("its snapshots do not share out their cells");
+  const site = columns.make("cell_site", () =>
+    sitesOfCells(columns.passing("cell_step"), end, nSites));
   const kind = columns.small("snap_kind", 3, count);
   const snapshots = { count, ns, end, site, kind } as Snapshots;
-  put(snapshots, "bytes", columns.later("cell_bytes", step.length));
-  put(snapshots, "blocks", columns.later("cell_blocks", step.length));
-  put(snapshots, "nAlloc", columns.later("cell_n_alloc", step.length));
-  put(snapshots, "bAlloc", columns.later("cell_b_alloc", step.length));
+  put(snapshots, "bytes", columns.later("cell_bytes", nCells));
+  put(snapshots, "blocks", columns.later("cell_blocks", nCells));
+  put(snapshots, "nAlloc", columns.later("cell_n_alloc", nCells));
+  put(snapshots, "bAlloc", columns.later("cell_b_alloc", nCells));
   return snapshots;
 }
 
@@ -320,7 +357,7 @@ function readLateFrees(columns: Columns, nSites: number, nSnapshots: number): Mo
   const at = (name: string) =>
     has ? columns.indexes(name, nSnapshots, count) : new Uint32Array(0);
   const freed = at("late_freed");
-  for (let i = 1; i < count; i++)
+  for (let i = 1; !columns.isChecked && i < count; i++)
     if (freed[i] < freed[i - 1])
       fail("its late frees are out of order");
   return {
@@ -370,10 +407,21 @@ function aligned(block: ArrayBuffer | Uint8Array): Uint8Array {
   return bytes.byteOffset % 8 ? bytes.slice() : bytes;
 }
 
-export function decode(block: ArrayBuffer | Uint8Array): Model {
+export function decode(block: ArrayBuffer | Uint8Array, known: Known | null = null): Model {
+  return decodeKnown(block, known).model;
+}
+
+// Also what a second decoding of the same bytes need not find out again.
+export function decodeKnown(
+  block: ArrayBuffer | Uint8Array, known: Known | null = null,
+): { model: Model; known: Known } {
   const bytes = aligned(block);
   const { columns: places, ...facts } = readFacts(bytes);
-  const columns = new Columns(bytes, places);
+  const columns = new Columns(bytes, places, known);
+  return { model: readModel(columns, facts), known: columns.made };
+}
+
+function readModel(columns: Columns, facts: Facts): Model {
   const text = readTexts(columns);
   const modules = columns.indexes("module_path", text.length);
   if (!modules.length)

@@ -183,7 +183,7 @@ function comparison(model: Model, kind: CodeKind): (a: number, b: number) => num
   }
 }
 
-interface SiteKeys {
+export interface SiteKeys {
   of: Uint32Array; // per site; 0 where a site has no frame and none is hidden
   count: number;
 }
@@ -193,11 +193,11 @@ const HIDDEN = NONE - 1; // on the heap, without a frame to show
 
 const siteKeysOf = new WeakMap<View, Map<CodeKind | "stack", SiteKeys>>();
 
-// What sites are gathered by, whatever they weigh.
-function siteKeys(view: View, kind: CodeKind | "stack"): SiteKeys {
+// What sites are gathered by, whatever they weigh. made: elsewhere, of the same view.
+export function siteKeys(view: View, kind: CodeKind | "stack", made?: SiteKeys): SiteKeys {
   const ofView = siteKeysOf.get(view) ?? new Map<CodeKind | "stack", SiteKeys>();
   siteKeysOf.set(view, ofView);
-  const keys = ofView.get(kind) ?? makeSiteKeys(view, kind);
+  const keys = made ?? ofView.get(kind) ?? makeSiteKeys(view, kind);
   ofView.set(kind, keys);
   return keys;
 }

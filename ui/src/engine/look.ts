@@ -67,9 +67,11 @@ export interface View {
   via(site: number): number;
   // Of a culprit without a name, the nearest caller that has one; NONE: none.
   caller(site: number): number;
+  // All three of all sites: found when first asked for, unless another view of the same gave them.
+  blame: Blame;
 }
 
-interface Blame {
+export interface Blame {
   culprit: Uint32Array;
   via: Uint32Array;
   caller: Uint32Array;
@@ -235,7 +237,7 @@ class StackView implements View {
   read: Uint32Array;
   private readonly filter: Filter | null;
   private readonly ownFirst: boolean;
-  private blame: Blame | null = null;
+  private found: Blame | null = null;
 
   constructor(readonly model: Model, readonly look: Look) {
     this.filter = makeFilter(model, look);
@@ -264,18 +266,23 @@ class StackView implements View {
       !(this.filter && this.filter.bits[frame] & this.filter.hide);
   }
 
+  get blame(): Blame {
+    return (this.found ??= this.findBlame());
+  }
+
+  set blame(found: Blame) {
+    this.found = found;
+  }
+
   culprit(site: number): number {
-    this.blame ??= this.findBlame();
     return this.blame.culprit[site];
   }
 
   via(site: number): number {
-    this.blame ??= this.findBlame();
     return this.blame.via[site];
   }
 
   caller(site: number): number {
-    this.blame ??= this.findBlame();
     return this.blame.caller[site];
   }
 

@@ -129,6 +129,14 @@ export function frameNames(model: Model, byLine: boolean): FrameNames {
   return (held[byLine ? 1 : 0] ??= makeNames(model, byLine));
 }
 
+// Found elsewhere, of the same model.
+export function keepNames(model: Model, byLine: boolean, names: FrameNames, ranks: Uint32Array) {
+  const held = namesOf.get(model) ?? [null, null];
+  namesOf.set(model, held);
+  held[byLine ? 1 : 0] = names;
+  ranksOf.set(model, ranks);
+}
+
 function makeNames(model: Model, byLine: boolean): FrameNames {
   const { count, function: fn, file, line, module, address, flags } = model.frames;
   const ranks = textRanks(model);

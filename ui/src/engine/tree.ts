@@ -230,8 +230,9 @@ function skeletonOf(a: Trie, b: Trie, make: () => Skeleton): Skeleton {
   return skeleton;
 }
 
-function ownSkeleton(trie: Trie): Skeleton {
-  return skeletonOf(trie, trie, () => makeSkeleton(trie));
+// made: elsewhere, of the same trie.
+export function ownSkeleton(trie: Trie, made?: Skeleton): Skeleton {
+  return skeletonOf(trie, trie, () => made ?? makeSkeleton(trie));
 }
 
 export function buildTree(view: View, weights: Float64Array, options: TreeOptions): Tree {

@@ -210,11 +210,27 @@ function endOf(view: View, site: number, builder: Builder): number {
 
 const held = new WeakMap<View, Map<string, Trie>>();
 
-// The trie of a view; made when first asked for, kept as long as the view is.
-export function trieOf(view: View, inverted: boolean, byLine: boolean): Trie {
+function keptTries(view: View): Map<string, Trie> {
   const ofView = held.get(view) ?? new Map<string, Trie>();
   held.set(view, ofView);
-  const key = `${inverted} ${byLine}`;
+  return ofView;
+}
+
+const keyOf = (inverted: boolean, byLine: boolean) => `${inverted} ${byLine}`;
+
+export function hasTrie(view: View, inverted: boolean, byLine: boolean): boolean {
+  return keptTries(view).has(keyOf(inverted, byLine));
+}
+
+// Made elsewhere, of the same view.
+export function keepTrie(view: View, inverted: boolean, byLine: boolean, trie: Trie): void {
+  keptTries(view).set(keyOf(inverted, byLine), trie);
+}
+
+// The trie of a view; made when first asked for, kept as long as the view is.
+export function trieOf(view: View, inverted: boolean, byLine: boolean): Trie {
+  const ofView = keptTries(view);
+  const key = keyOf(inverted, byLine);
   let trie = ofView.get(key);
   if (!trie) {
     const { model, look } = view;

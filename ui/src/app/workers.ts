@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who runs the errands of engine/errands.ts: a worker that is started for one and ended after it,
+// so that nothing is held twice once an answer is here, and what nobody waits for any more costs
+// nothing. Where no worker can be had, this thread.
+//
+// A page from a file may start no script but itself: the worker's is a part of the page's own, as
+// text (see build.mjs).
+
+import { signal } from "@preact/signals-core";
+import {
+  buffersOf,
+  run,
+  type Answers,
+  type Errand,
+  type ErrandKind,
+  type Said,
+} from "../engine/errands.ts";
+
+declare const WORKER_SCRIPT: string | undefined;
+
+const START_MS = 5000; // a worker that says nothing for so long was not allowed
+
+export const working = signal(0); // errands that are being run for what is seen
+
+export interface Running<A> {
+  answer: Promise<A>;
+  end(): void; // nobody waits for it any more: the answer never comes
+}
+
+let address: string | null | undefined; // of the worker's script; null: no workers
+
+function scriptAddress(): string | null {
+  if (typeof WORKER_SCRIPT === "undefined" || typeof Worker === "undefined") return null;
+  return URL.createObjectURL(new Blob([WORKER_SCRIPT], { type: "text/javascript" }));
+}
+
+export function hasWorkers(): boolean {
+  if (address === undefined) address = scriptAddress();
+  return address !== null;
+}
+
+function started(): Worker | null {
+  if (!hasWorkers()) return null;
+  try {
+    return new Worker(address!);
+  } catch {
+    address = null;
+    return null;
+  }
+}
+
+// `null` as an answer: the worker could not be started, and the errand is still ours.
+function hire<K extends ErrandKind>(
+  worker: Worker,
+  errand: Errand<K>,
+  tell: (part: number) => void,
+): Promise<Answers[K] | null> {
+  return new Promise((resolve, reject) => {
+    let isThere = false;
+    const refuse = () => {
+      if (isThere) reject(new Error("The browser ended the work on the capture: too little memory?"));
+      else resolve(null);
+    };
+    const patience = setTimeout(refuse, START_MS);
+    worker.onerror = refuse;
+    worker.onmessage = ({ data: said }: MessageEvent<Said>) => {
+      if (said.is === "ready") {
+        isThere = true;
+        clearTimeout(patience);
+        worker.postMessage(errand, buffersOf(errand));
+      }
+      if (said.is === "at") tell(said.part);
+      if (said.is === "done") resolve(said.answer as Answers[K]);
+      if (said.is === "failed") reject(new Error(said.why));
+    };
+  });
+}
+
+export function send<K extends ErrandKind>(
+  errand: Errand<K>,
+  tell: (part: number) => void = () => {},
+): Running<Answers[K]> {
+  const worker = started();
+  let isEnded = false;
+  const end = () => {
+    worker?.terminate();
+    isEnded = true;
+  };
+  const work = async () => {
+    const answer = worker && (await hire(worker, errand, tell).finally(() => worker.terminate()));
+    if (answer) return answer;
+    address = null; // not asked again
+    return isEnded ? new Promise<never>(() => {}) : run(errand, tell);
+  };
+  return { answer: work(), end };
+}

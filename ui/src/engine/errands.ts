@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What takes long, as errands that somebody else can run: a worker, so that the page never waits,
+// or this thread where there is none. What is asked and what is answered is all here.
+//
+//  1. load     a packed or plain block      → the block, what decoding made of it, and the first
+//                                             picture of it
+//  2. picture  stacks, and how to see them  → all that a tree and a table of them need
+//
+// An answer holds nothing that whoever asked could not find out by itself, by the same functions:
+// it is put where they look first (keepFound), and what is missing there they make. So no number
+// depends on whether there are workers. Nothing is kept between errands.
+
+import { decodeKnown, type Known } from "./decode.ts";
+import { changedOf, type Changed } from "./curves.ts";
+import { siteKeys, type SiteKeys } from "./groups.ts";
+import { makeView, type Blame, type Look, type View } from "./look.ts";
+import type { Model } from "./model.ts";
+import { frameNames, keepNames, textRanks, type FrameNames } from "./names.ts";
+import type { Skeleton } from "./skeleton.ts";
+import { ownSkeleton } from "./tree.ts";
+import { keepTrie, trieOf, type Trie } from "./trie.ts";
+import { unpacked } from "./unpack.ts";
+
+// Which stacks and frames, and in which direction.
+export interface Picture {
+  look: Look;
+  inverted: boolean;
+  byLine: boolean;
+}
+
+export interface Asked {
+  load: { data: string | ArrayBuffer; picture: Picture }; // deflated and in base64, or the block
+  picture: { stacks: Stacks; picture: Picture };
+}
+
+export type ErrandKind = keyof Asked;
+export type Errand<K extends ErrandKind = ErrandKind> = { kind: K; of: Asked[K] };
+
+// What of a model a picture is made of.
+export type Stacks = Pick<Model, "text" | "modules" | "frames" | "nodes"> & {
+  facts: Pick<Model["facts"], "blame" | "pruned">;
+  sites: Pick<Model["sites"], "count" | "node" | "kind">;
+};
+
+// What is known of a picture, of one view.
+export interface Found {
+  names: FrameNames;
+  ranks: Uint32Array;
+  trie: Trie;
+  skeleton: Skeleton;
+  blame: Blame;
+  places: SiteKeys;
+}
+
+export interface Loaded {
+  block: ArrayBuffer;
+  known: Known;
+  changed: Changed; // what curves are made of
+  found: Found;
+}
+
+export interface Answers {
+  load: Loaded;
+  picture: Found;
+}
+
+// What a worker says: first that it is there, then how far it is (0 to 1), and the answer.
+export type Said =
+  | { is: "ready" }
+  | { is: "at"; part: number }
+  | { is: "done"; answer: Loaded | Found }
+  | { is: "failed"; why: string };
+
+function find(view: View, { inverted, byLine }: Picture): Found {
+  const names = frameNames(view.model, byLine);
+  const trie = trieOf(view, inverted, byLine);
+  return {
+    names, ranks: textRanks(view.model), trie, skeleton: ownSkeleton(trie), blame: view.blame,
+    places: siteKeys(view, "place"),
+  };
+}
+
+// Puts what was found of a picture where the engine looks for it.
+export function keepFound(view: View, { inverted, byLine }: Picture, found: Found): void {
+  keepNames(view.model, byLine, found.names, found.ranks);
+  keepTrie(view, inverted, byLine, found.trie);
+  ownSkeleton(found.trie, found.skeleton);
+  view.blame = found.blame;
+  siteKeys(view, "place", found.places);
+}
+
+// A copy, that can be given away: an array is sent with all of the block that it lies in.
+export function stacksOf(model: Model): Stacks {
+  const { text, modules, frames, nodes, sites } = model;
+  const own = <T extends object>(columns: T): T =>
+    Object.fromEntries(Object.entries(columns).map(([key, column]) =>
+      [key, ArrayBuffer.isView(column) ? (column as Uint8Array).slice() : column])) as T;
+  return {
+    text, modules: modules.slice(), frames: own(frames), nodes: own(nodes),
+    facts: { blame: model.facts.blame, pruned: model.facts.pruned },
+    sites: { count: sites.count, node: sites.node.slice(), kind: sites.kind.slice() },
+  };
+}
+
+type Tell = (part: number) => void;
+
+async function load({ data, picture }: Asked["load"], tell: Tell): Promise<Loaded> {
+  const UNPACKING = 0.5; // of the time
+  const block = typeof data === "string"
+    ? await unpacked(data, (part) => tell(UNPACKING * part)) : data;
+  const { model, known } = decodeKnown(block);
+  tell(UNPACKING + 0.1);
+  const found = find(makeView(model, picture.look), picture);
+  tell(UNPACKING + 0.4);
+  return { block, known, found, changed: changedOf(model) };
+}
+
+const runners: { [K in ErrandKind]: (of: Asked[K], tell: Tell) => Promise<Answers[K]> } = {
+  load,
+  picture: async ({ stacks, picture }) =>
+    find(makeView(stacks as Model, picture.look), picture),
+};
+
+export function run<K extends ErrandKind>({ kind, of }: Errand<K>, tell: Tell) {
+  return runners[kind](of, tell);
+}
+
+// What an errand or an answer can give away, each once.
+export function buffersOf(value: unknown, found = new Set<ArrayBuffer>()): ArrayBuffer[] {
+  if (ArrayBuffer.isView(value))
+    found.add(value.buffer as ArrayBuffer);
+  else if (value instanceof ArrayBuffer)
+    found.add(value);
+  else if (typeof value === "object" && value !== null && !Array.isArray(value))
+    for (const one of Object.values(value))
+      buffersOf(one, found);
+  return [...found];
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From what a report holds, deflated and in base64, to the bytes it was.
+
+// What browsers have by now, and takes a tenth of the time.
+interface FromBase64 {
+  fromBase64?(text: string): Uint8Array<ArrayBuffer>;
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const native = Uint8Array as FromBase64;
+  if (native.fromBase64)
+    return native.fromBase64(base64);
+  const text = atob(base64.trim());
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++)
+    bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+// Tells which part of them has gone through.
+function told(bytes: Uint8Array<ArrayBuffer>, tell: (part: number) => void) {
+  const PIECE = 1 << 20;
+  let at = 0;
+  return new ReadableStream<BufferSource>({
+    pull(controller) {
+      tell(at / bytes.length);
+      controller.enqueue(bytes.subarray(at, at + PIECE));
+      at += PIECE;
+      if (at >= bytes.length)
+        controller.close();
+    },
+  });
+}
+
+export async function unpacked(
+  base64: string, tell: (part: number) => void = () => {},
+): Promise<ArrayBuffer> {
+  if (typeof DecompressionStream === "undefined")
+    throw new Error("This browser is too old to unpack the report: it has no DecompressionStream.");
+  try {
+    const stream = told(bytesOf(base64), tell).pipeThrough(new DecompressionStream("deflate"));
+    return await new Response(stream).arrayBuffer();
+  } catch {
+    throw new Error("This report is damaged: its numbers cannot be unpacked. Write it again.");
+  }
+}
