@@ -55,7 +55,7 @@ uint64_t tide_samples_random(void);
 
 TIDE_HOT uint64_t tide_samples_place(uint64_t addr, uint64_t mask)
 {
-  return ((addr >> 4 ^ addr >> 16) & mask) + mask + 1;
+  return ((addr ^ addr >> 12) >> 4 & mask) + mask + 1;
 }
 
 // False: the block is no sample.
