@@ -3,7 +3,9 @@
 // Findings on the first screen: in the words of "explain", each on a card that selects its place.
 
 import { readFileSync } from "node:fs";
-import { becomes, expect, expectEqual, heading } from "./stage.mjs";
+import { becomes, exactUnits, expect, expectEqual, heading, importSource } from "./stage.mjs";
+
+const units = exactUnits(await importSource("src/engine/units.ts"));
 
 async function served(ground) {
   if (!ground.faults) {
@@ -42,9 +44,9 @@ export const tests = {
 
   // At every width, in light and dark, the cause and the way to it are on the first screen.
   async cards_select_exactly_their_place(ground, look) {
+    const page = await look(await served(ground));
     const [first] = ground.json("explain", "faults.tide").findings;
     const sizes = [[700, 900, "dark"], [1920, 1080, "dark"], [1280, 800, "light"]];
-    const page = await look(await served(ground));
     const card = page.locator(".card").first();
     for (const [width, height, colorScheme] of sizes) {
       await page.setViewportSize({ width, height });
@@ -66,5 +68,41 @@ export const tests = {
     await card.getByRole("button", { name: "Selected" }).click();
     await becomes(() => page.locator(".chip").count(), 0, "everything again");
     await becomes(async () => (await rows()).length > 1, true, "all places");
+  },
+
+  // A thread, a class of size and a search are obeyed by panes alike, told as chips, in the address.
+  async one_selection_everywhere(ground, look) {
+    const { groups } = ground.json("report", "phases.tide", "--sort", "leak", "--group", "thread");
+    const page = await look(`${ground.served.url}#pane=threads&measure=leak`);
+    const names = page.locator("table.grid .c-name button.opener");
+    await names.first().waitFor();
+    const row = page.locator("table.grid tbody tr").last();
+    const weight = await row.locator(".c-weight").innerText();
+    expect(groups.some(({ live_bytes }) => units.bytes(live_bytes) === weight), weight);
+    await row.locator("button.opener").click();
+    await page.waitForFunction(() => location.hash.includes("thread="));
+    await becomes(() => heading(page), weight, "that thread's");
+    await page.locator(".chip", { hasText: "only thread" }).waitFor();
+    await page.locator("#tab-leaks").click();
+    const caption = page.locator("table.grid caption").first();
+    await becomes(async () => (await caption.innerText()).includes(weight), true, "what it leaked");
+    await page.locator("#tab-table").click();
+    await becomes(() => heading(page), weight, "in the table");
+    await page.reload();
+    await becomes(() => heading(page), weight, "by the address");
+    await page.locator("#tab-sizes").click();
+    const bar = page.locator("table.bars").first().locator("tr", { has: page.locator("button") });
+    const size = await bar.first().locator("td.number").first().innerText();
+    await bar.first().locator("td.wide").click({ force: true });
+    await page.waitForFunction(() => location.hash.includes("size="));
+    await becomes(() => heading(page), size, "of that size, of that thread");
+    await page.getByRole("button", { name: "Clear all" }).click();
+    await becomes(() => page.locator(".chip").count(), 0, "nothing is selected");
+    await page.goto(`${ground.served.url}#pane=table&search=FILL_|fill_`);
+    const shown = () => texts(page, "table.grid .c-name .name");
+    await becomes(shown, ["fill_cache"], "rows with a match");
+    expectEqual(await texts(page, "table.grid mark"), ["fill_"], "marked");
+    await page.getByRole("button", { name: "Only these" }).click();
+    await page.locator(".chip", { hasText: "only with function" }).waitFor();
   },
 };

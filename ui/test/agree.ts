@@ -3,19 +3,23 @@
 // What the engine answers, in the words of the command's JSON: so that the two can be compared as
 // they are.
 
+import assert from "node:assert/strict";
 import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "../src/engine/classes.ts";
 import { tellFates } from "../src/engine/fate.ts";
-import { group, type Group, type GroupKind, type GroupNumbers } from "../src/engine/groups.ts";
+import { group, groupRefusal } from "../src/engine/groups.ts";
+import type { Group, GroupKind, GroupNumbers } from "../src/engine/groups.ts";
 import { histogram } from "../src/engine/histograms.ts";
-import { emptyLook, makeView, type View } from "../src/engine/look.ts";
+import { emptyLook, makeView, wantedWeight, type Look, type View } from "../src/engine/look.ts";
 import {
   FrameFlag, Layer, liveBlocksAt, liveBytesAt, SiteKind, type Model,
 } from "../src/engine/model.ts";
 import { modulePath, NONE } from "../src/engine/names.ts";
+import { threadKey, weighIn } from "../src/engine/narrow.ts";
 import { NUMBERS } from "../src/engine/numbers.ts";
 import { weigh, type Question } from "../src/engine/question.ts";
+import { rowOf } from "../src/engine/rows.ts";
 import { waysOf, type Way } from "../src/engine/ways.ts";
-import type { Tree } from "../src/engine/tree.ts";
+import { buildTree, type Tree } from "../src/engine/tree.ts";
 import type { Diff, DiffGroup, DiffPlace } from "../src/engine/diff.ts";
 import { lifeCounts, sizeCounts } from "./report.ts";
 
@@ -255,4 +259,42 @@ export function diffJson(before: Model, after: Model, diff: Diff, group: DiffGro
       module: has ? modulePath(model, f) : null, ...amounts,
     };
   });
+}
+
+const SELECTED_MAX = 12; // rows of a table that are selected one after another
+
+function narrowed(model: Model, row: Group): Partial<Look> | null {
+  const { kind, number, several } = row;
+  if (several || kind === "stack")
+    return null;
+  if (kind === "thread")
+    return { thread: threadKey(model, number) };
+  return kind === "size" || kind === "lifetime" ? { [kind]: number } : { row: rowOf(model, row) };
+}
+
+// Rows are the command's (groupsJson); selected, each is what it was, however it is looked at.
+export function checkSelected(model: Model, question: Question, kind: GroupKind): void {
+  if (groupRefusal(model, kind))
+    return;
+  const rows = group(makeView(model, emptyLook), question, kind).items;
+  for (const row of rows.slice(0, SELECTED_MAX)) {
+    const look = narrowed(model, row);
+    if (!look || look.row === null)
+      continue;
+    const view = makeView(model, { ...emptyLook, ...look });
+    const where = `${JSON.stringify(look)} ${JSON.stringify(question)}`;
+    const weights = weighIn(view, question);
+    assert.equal(wantedWeight(view, weights), row.weight, where);
+    assert.equal(buildTree(view, weights, { inverted: false, byLine: false }).total(0), row.weight,
+      `the tree of ${where}`);
+    for (const by of ["place", "crate", "thread", "size", "lifetime"] as const) {
+      if (groupRefusal(model, by))
+        continue;
+      const { items, rest } = group(view, question, by);
+      const sum = items.reduce((n, one) => n + one.weight, rest.weight);
+      assert.equal(sum, row.weight, `by ${by}: ${where}`);
+      if (by === kind)
+        assert.equal(items.length, row.weight ? 1 : 0, `by ${by}: ${where}`);
+    }
+  }
 }

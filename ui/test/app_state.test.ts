@@ -90,3 +90,12 @@ test("a range has its ends in order", () => {
   const { from, to } = parseState("#from=3s&to=1s");
   assert.deepEqual([from, to], [1e9, 3e9]);
 });
+
+test("selections come back: rows, threads, classes", () => {
+  comesBack({ row: "place parse<a, b> /src/a b.c:12", thread: "flush-19 #3" });
+  for (let size = 0; size < 32; size++) comesBack({ size });
+  for (let lifetime = 0; lifetime < 15; lifetime++) comesBack({ lifetime });
+  assert.equal(formatState({ ...emptyState(), size: 4, lifetime: 14 }), "size=33&lifetime=kept");
+  assert.equal(parseState("#size=40").size, 4);
+  assert.equal(parseState("#size=x&lifetime=y").lifetime, null);
+});

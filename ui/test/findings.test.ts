@@ -7,10 +7,11 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { stepTo, stepToCard } from "../src/app/finding_step.ts";
 import { cardsOf } from "../src/engine/cards.ts";
-import { group } from "../src/engine/groups.ts";
+import { group, GROUP_KINDS } from "../src/engine/groups.ts";
 import { emptyLook, makeView, wantedWeight } from "../src/engine/look.ts";
-import { weigh } from "../src/engine/question.ts";
+import { refusal, weigh, type Question } from "../src/engine/question.ts";
 import { defaultQuestion, type Measure } from "../src/engine/question.ts";
+import { checkSelected } from "./agree.ts";
 import { ask, golden, made, modelOf, recorded, said } from "./command.ts";
 
 const CAPTURES: [string, () => string][] = [
@@ -77,3 +78,18 @@ for (const [name, make] of CAPTURES)
 test("cards: three of them where three places weigh", () => {
   assert.equal(cardsOf(modelOf(recorded("page_faults.c", "-O1"))).length, 3);
 });
+
+// The rows are the command's (agree.test.ts).
+for (const [name, make] of CAPTURES)
+  test(`selections: ${name}: a row that is selected is what it was in its table`, () => {
+    const model = modelOf(make());
+    const last = model.snapshots.count - 1;
+    const asked: Question[] = (["peak", "live", "total", "leak", "temp"] as Measure[])
+      .flatMap((measure) => (["bytes", "blocks"] as const).map((unit) =>
+        ({ measure, unit, from: null, to: null })));
+    for (const measure of ["live", "total", "grown"] as Measure[])
+      asked.push({ measure, unit: "bytes", from: measure === "live" ? null : 0, to: last });
+    for (const question of asked.filter((one) => !refusal(model, one)))
+      for (const kind of GROUP_KINDS)
+        checkSelected(model, question, kind);
+  });

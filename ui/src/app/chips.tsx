@@ -4,13 +4,20 @@
 // Delete takes it away.
 
 import { useState } from "preact/hooks";
-import { patternRefusal, wantedWeight } from "../engine/look.ts";
+import { groupText } from "../engine/group_text.ts";
+import { ofSeveral } from "../engine/groups.ts";
+import { patternRefusal, wantedWeight, type View } from "../engine/look.ts";
+import type { Model } from "../engine/model.ts";
+import { threadOf } from "../engine/narrow.ts";
+import { nearestSnapshot, type Question } from "../engine/question.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { parseRow } from "../engine/rows.ts";
+import type { Matches } from "../engine/search.ts";
+import { GROUP_TERMS } from "../engine/terms.ts";
 import { readableName } from "../engine/shorten.ts";
 import { amount, share } from "../engine/units.ts";
 import { cleanWithin } from "../flame/clean.ts";
-import { lookFault, model, question, refused } from "./session.ts";
+import { lookFault, matches, model, question, refused } from "./session.ts";
 import { rowLost, view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import {
@@ -18,11 +25,12 @@ import {
   dropFilter,
   filterKinds,
   go,
+  noSelection,
   state,
   type FilterKind,
   type State,
 } from "./state.ts";
-import { filterWords } from "./words.ts";
+import { filterWords, momentWords } from "./words.ts";
 import { zoomLost } from "./zoom.ts";
 
 interface Chip {
@@ -30,6 +38,7 @@ interface Chip {
   text: string;
   without: Partial<State>;
   fault?: string; // why it has no effect
+  note?: string;
 }
 
 // A name taken as it is reads better without what makes a pattern of it.
@@ -37,6 +46,49 @@ function patternWords(pattern: string): string {
   const inner = /^\^(.*)\$$/s.exec(pattern)?.[1];
   const isExact = inner !== undefined && !/(^|[^\\])[.*+?()[\]{}|]/.test(inner);
   return cleanWithin(isExact ? inner.replace(/\\(.)/g, "$1") : pattern, 300);
+}
+
+// What is of several threads or classes is nobody's: it is left out, and said.
+function narrowChips(s: State, shown: View, asked: Question): Chip[] {
+  const { model: of } = shown;
+  const kinds = ["thread", "size", "lifetime"] as const;
+  return kinds.flatMap((kind) => {
+    const chosen = s[kind];
+    if (chosen === null) return [];
+    const isLost = kind === "thread" && threadOf(of, s.thread) === null;
+    const number = typeof chosen === "number" ? chosen : 0;
+    const text = kind === "thread" ? s.thread! : groupText(of, { kind, number, several: false });
+    const untold = isLost ? 0 : ofSeveral(shown, asked, kind);
+    const { many } = GROUP_TERMS[kind];
+    const left = amount(untold, asked.unit, markOfAnswer(of, asked));
+    return [{
+      name: `only ${GROUP_TERMS[kind].word}`,
+      text: cleanWithin(text, 300),
+      without: { [kind]: null },
+      fault: isLost ? "is not here" : undefined,
+      note: untold ? `without ${left} of several ${many}` : undefined,
+    }];
+  });
+}
+
+// A time is taken away with the measure that is of it alone.
+function timeChip(s: State, of: Model): Chip[] {
+  const isPart = s.from !== null || s.to !== null;
+  if (!isPart && s.at === null) return [];
+  const at = (ns: number) => momentWords(of, nearestSnapshot(of, ns));
+  const end = s.to === null ? "the end" : at(s.to);
+  const keeps = s.measure === "total" || s.measure === "leak";
+  return [{
+    name: isPart ? "from" : "at",
+    text: isPart ? `${at(s.from ?? 0)} to ${end}` : at(s.at!),
+    without: { from: null, to: null, at: null, ...(isPart && !keeps && { measure: null }) },
+  }];
+}
+
+function searchChip(s: State, found: Matches | null): Chip[] {
+  if (!s.search) return [];
+  const fault = found && !found.count ? "is not here" : undefined;
+  return [{ name: "search", text: cleanWithin(s.search, 300), without: { search: "" }, fault }];
 }
 
 function chipsOf(s: State, lost: string | null, isRowLost: boolean): Chip[] {
@@ -79,12 +131,22 @@ function takeAway(chip: Chip, element: HTMLElement): void {
 export function Chips() {
   const s = use(state);
   const fault = use(lookFault);
-  const chips = chipsOf(s, use(zoomLost), use(rowLost));
+  const of = use(model);
+  const isRefused = use(refused) !== null;
+  const shown = use(view);
+  const asked = use(question);
+  const found = use(matches);
+  const chips = [
+    ...timeChip(s, of),
+    ...(isRefused ? [] : narrowChips(s, shown, asked)),
+    ...chipsOf(s, use(zoomLost), use(rowLost)),
+    ...searchChip(s, found),
+  ];
   if (!chips.length) return null;
   const clear = () => {
-    const filters = { ...s.filters };
-    for (const kind of filterKinds) filters[kind] = [];
-    go({ filters, collapse: true, lines: false, zoom: [], row: null });
+    const isPart = s.from !== null || s.to !== null;
+    const time = { from: null, to: null, at: null, ...(isPart && { measure: null }) };
+    go({ ...noSelection(), ...time });
   };
   return (
     <div class="chips" role="group" aria-label="Filters">
@@ -101,6 +163,7 @@ export function Chips() {
           }}
         >
           <span class="muted">{chip.name}</span> <span class="chip-text">{chip.text}</span>
+          {chip.note && <span class="muted"> {chip.note}</span>}
           {chip.fault && <span class="warn chip-fault"> {chip.fault}</span>}
           <span aria-hidden="true"> ×</span>
           <span class="sr">take away</span>

@@ -237,10 +237,16 @@ const sameAs: Record<Measure, Record<Unit, string>> = {
   temp: { bytes: "", blocks: "" },
 };
 
-export function tableColumns(model: Model, question: Question, kind: GroupKind): Column[] {
+// Of a part of each stack (look.ts) no more is known than what it weighs.
+const ofParts = ["weight", "stacks"];
+
+export function tableColumns(
+  model: Model, question: Question, kind: GroupKind, isPart = false,
+): Column[] {
   const isWhole = question.from === null && question.to === null;
   const same = isWhole ? sameAs[question.measure][question.unit] : "";
-  const has = ({ id }: Column) => id !== same && (!isClassKind(kind) || ofClasses.includes(id));
+  const known = isPart ? ofParts : isClassKind(kind) ? ofClasses : null;
+  const has = ({ id }: Column) => id !== same && (known?.includes(id) ?? true);
   return [weightColumn(model, question), ...fixedColumns(question).filter(has)];
 }
 

@@ -12,9 +12,9 @@ import {
   nearestSnapshot,
   refusal,
   snapshotOfKind,
-  weigh,
   type Question,
 } from "../engine/question.ts";
+import { weighIn } from "../engine/narrow.ts";
 import { search, type Matches } from "../engine/search.ts";
 import { buildDiffTree, type Tree } from "../engine/tree.ts";
 import { shareWrappers } from "../engine/wrappers.ts";
@@ -107,7 +107,7 @@ export const tree = computed<Tree | null>(() => {
   const of = sides.value;
   if (!of || fault.value) return null;
   const { before, after } = of;
-  const [then, now] = [before, after].map((side) => weigh(side.model, side.question));
+  const [then, now] = [before, after].map((side) => weighIn(side.view, side.question));
   return buildDiffTree(before.view, then, after.view, now, shape.value);
 });
 

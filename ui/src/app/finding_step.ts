@@ -6,12 +6,12 @@ import type { Card } from "../engine/cards.ts";
 import { exactly } from "../engine/look.ts";
 import type { Finding, Model } from "../engine/model.ts";
 import { rowOf } from "../engine/rows.ts";
-import { emptyState, type State } from "./state.ts";
+import { emptyState, noSelection, type State } from "./state.ts";
 
 // Nothing else stands between the capture and what is shown.
 function alone(): Partial<State> {
-  const { filters, from, to, at, zoom, row, search, blame } = emptyState();
-  return { filters, from, to, at, zoom, row, search, blame, group: "place", unit: "bytes" };
+  const { from, to, at, blame } = emptyState();
+  return { ...noSelection(), from, to, at, blame, group: "place", unit: "bytes" };
 }
 
 // Where more of it can be seen: its place alone, by what it is about, or the table of memory.

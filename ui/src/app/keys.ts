@@ -27,16 +27,19 @@ export const keyWords: [string, string][] = [
   ["1 … 9, 0", "panes, in their order"],
   ["B", "compare with the moment selected; again: with nothing"],
   ["T", "light, dark or as the system is"],
-  ["Esc", "take back, one by one: search, zoom, range"],
+  ["Esc", "take back, one by one: search, zoom, range, row, thread and class"],
   ["?", "these keys"],
 ];
 
 function escape(): void {
   const { search, zoom, above, below, from, to } = state.peek();
+  const { row, thread, size, lifetime } = state.peek();
   const isZoomed = (pane.peek() === "callers" ? [...above, ...below] : zoom).length > 0;
   if (search) settle({ search: "" });
   else if (isZoomed) go(pane.peek() === "callers" ? { above: [], below: [] } : { zoom: [] });
   else if (from !== null || to !== null) clearRange();
+  else if ([row, thread, size, lifetime].some((one) => one !== null))
+    go({ row: null, thread: null, size: null, lifetime: null });
 }
 
 // The moment selected becomes what others are compared with.

@@ -13,8 +13,9 @@ import { keptWords, measureTerm } from "../engine/question_words.ts";
 import { TERMS } from "../engine/terms.ts";
 import { bytes, count, share, time, type Mark } from "../engine/units.ts";
 import { groupName, groupPlace, shortGroupName } from "./columns.ts";
+import { isFound, Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
-import { model, view } from "./session.ts";
+import { model, searchRegex, view } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
 import { go } from "./state.ts";
@@ -33,9 +34,12 @@ const asked: Question = { measure: "leak", unit: "bytes", from: null, to: null }
 
 const why = computed(() => refusal(model.value, asked));
 
-const found = computed<Leaks>(() =>
-  why.value ? { kept: [], atEnd: [] } : leaks(view.value),
-);
+const all = computed<Leaks>(() => (why.value ? { kept: [], atEnd: [] } : leaks(view.value)));
+
+const found = computed<Leaks>(() => ({
+  kept: all.value.kept.filter(({ group }) => isFound(group)),
+  atEnd: all.value.atEnd.filter(({ group }) => isFound(group)),
+}));
 
 export function LeaksPane() {
   const fault = use(why);
@@ -69,7 +73,8 @@ export function LeaksPane() {
 // Filters may leave none of what is there.
 function Nothing() {
   const { isFiltered } = use(view);
-  const words = isFiltered ? "nothing here was kept" : measureTerm(use(model), "leak").nothing;
+  const isSearch = use(searchRegex) !== null;
+  const words = isFiltered || isSearch ? "nothing here was kept" : measureTerm(use(model), "leak").nothing;
   return <p class="nothing">{sentence(words)}.</p>;
 }
 
@@ -146,7 +151,7 @@ function LeakRow({ row, sum, isFreed }: { row: Leak; sum: number; isFreed: boole
         </td>
       )}
       <td class="c-spark">
-        <Spark model={of} sites={row.group.sites} unit="bytes" />
+        {!Number.isNaN(row.firstNs) && <Spark model={of} sites={row.group.sites} unit="bytes" />}
       </td>
       <td class="c-name">
         <LeakName row={row} />
@@ -154,7 +159,9 @@ function LeakRow({ row, sum, isFreed }: { row: Leak; sum: number; isFreed: boole
       <td class="c-count number">{count(row.blocks, markOf(of, "live", "blocks"))}</td>
       <td class="c-age number">{row.meanNs ? time(row.meanNs) : ""}</td>
       <td class="c-first number">
-        {of.facts.image.lacks.includes("times") ? "" : time(row.firstNs)}
+        {of.facts.image.lacks.includes("times") || Number.isNaN(row.firstNs)
+          ? ""
+          : time(row.firstNs)}
       </td>
     </tr>
   );
@@ -171,8 +178,12 @@ function LeakName({ row }: { row: Leak }) {
       title={`${groupName(of, group)}\n${groupPlace(of, group)}\nIts callers`}
       onClick={() => go({ pane: "callers", callee, measure: "leak", from: null, to: null })}
     >
-      <span class="name">{shortGroupName(of, group)}</span>{" "}
-      <span class="muted">{groupPlace(of, group)}</span>
+      <span class="name">
+        <Marked text={shortGroupName(of, group)} />
+      </span>{" "}
+      <span class="muted">
+        <Marked text={groupPlace(of, group)} />
+      </span>
     </button>
   );
 }

@@ -6,9 +6,11 @@
 import type { Group } from "../engine/groups.ts";
 import { exactly } from "../engine/look.ts";
 import { frameText, modulePath, NONE } from "../engine/names.ts";
+import { threadKey } from "../engine/narrow.ts";
+import { rowOf } from "../engine/rows.ts";
 import { copy } from "./copy.ts";
 import { model, view, weights } from "./session.ts";
-import { addFilter, go, type FilterKind } from "./state.ts";
+import { addFilter, go, type FilterKind, type State } from "./state.ts";
 import { stackText } from "./table_rows.ts";
 
 interface Aim {
@@ -30,9 +32,18 @@ export function aimOf(group: Group): Aim | null {
   return { kind: "function", pattern: exactly(text[name]) };
 }
 
+// Of a thread or a class: null for what is of several.
+export function partStep({ kind, number, several }: Group): Partial<State> | null {
+  if (several) return null;
+  if (kind === "thread") return { thread: threadKey(model.peek(), number), zoom: [] };
+  if (kind === "size") return { size: number, zoom: [] };
+  return kind === "lifetime" ? { lifetime: number, zoom: [] } : null;
+}
+
 export function RowActions({ group }: { group: Group }) {
   const of = model.peek();
   const aim = aimOf(group);
+  const row = rowOf(of, group);
   const isFunction = aim?.kind === "function";
   const name = group.frame === NONE ? "" : frameText(of, group.frame);
   const heaviest = () => {
@@ -42,8 +53,8 @@ export function RowActions({ group }: { group: Group }) {
   const file = group.frame === NONE ? 0 : of.frames.file[group.frame];
   return (
     <span class="buttons">
-      {aim && (
-        <button type="button" onClick={() => go(addFilter(aim.kind, aim.pattern))}>
+      {row && (
+        <button type="button" onClick={() => go({ row, zoom: [] })}>
           Only this
         </button>
       )}

@@ -16,16 +16,16 @@ import {
 } from "../engine/look.ts";
 import type { Picture } from "../engine/errands.ts";
 import type { Model } from "../engine/model.ts";
+import { weighIn } from "../engine/narrow.ts";
 import {
   defaultQuestion,
   nearestSnapshot,
   refusal,
-  weigh,
   whole,
   type Question,
 } from "../engine/question.ts";
 import { buildTree, type Tree, type TreeOptions } from "../engine/tree.ts";
-import { search, type Matches } from "../engine/search.ts";
+import { search, searchPattern, searchSites, type Matches } from "../engine/search.ts";
 import type { Origin, PageFacts } from "./load.ts";
 import { seen } from "./pictures.ts";
 import { filterKinds, state, type Pane, type State } from "./state.ts";
@@ -82,8 +82,9 @@ export const question = (() => {
 export const refused = computed(() => refusal(model.value, question.value));
 
 function lookOf(s: State): Look {
-  const { runtime: allFrames, blame, collapse, row } = s;
-  const look: Look = { ...emptyLook, allFrames, blame, collapse, row, rowBlame: blame };
+  const { runtime: allFrames, blame, collapse, row, thread, size, lifetime } = s;
+  const only = { row, rowBlame: blame, thread, size, lifetime };
+  const look: Look = { ...emptyLook, allFrames, blame, collapse, ...only };
   for (const kind of filterKinds) look[kind] = s.filters[kind];
   return look;
 }
@@ -117,7 +118,7 @@ export const rowLost = computed(
 );
 
 export const weights = computed(() =>
-  refused.value ? new Float64Array(model.value.sites.count) : weigh(model.value, question.value),
+  refused.value ? new Float64Array(model.value.sites.count) : weighIn(view.value, question.value),
 );
 export const wanted = computed(() => wantedWeight(view.value, weights.value));
 export const wholeWeight = computed(() => (refused.value ? 0 : whole(model.value, question.value)));
@@ -134,4 +135,12 @@ export const matches = computed<Matches | null>(() =>
   searchText.value && !searchFault.value && !refused.value
     ? search(tree.value, [view.value], searchText.value)
     : null,
+);
+
+// Of the rows of tables: which stacks have a match, and what of a text is one. null: no search.
+export const foundSites = computed<Uint8Array | null>(() =>
+  searchText.value && !searchFault.value ? searchSites(view.value, searchText.value) : null,
+);
+export const searchRegex = computed<RegExp | null>(() =>
+  searchText.value && !searchFault.value ? searchPattern(searchText.value) : null,
 );

@@ -57,7 +57,7 @@ const components: Record<Pane, FunctionComponent> = {
 };
 
 // Panes that are about the whole run whatever is asked.
-const wholeRun: Pane[] = ["about", "sizes", "leaks", "diff", "memory"];
+const wholeRun: Pane[] = ["about", "leaks", "diff", "memory"];
 
 export function Shell() {
   const pane = use(chosenPane);

@@ -1,101 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How large blocks were and how long they lived: bars with their numbers, from the first class that
-// holds any to the last.
+// How large blocks were and how long they lived, under the question: bars with their numbers, from
+// the first class that weighs anything to the last, and what is of several. A bar leaves its class.
 
 import { computed } from "@preact/signals-core";
-import { histogram, lifeRange, sizeRange } from "../engine/histograms.ts";
-import { markOf } from "../engine/exactness.ts";
-import { groupRefusal } from "../engine/groups.ts";
-import { TERMS } from "../engine/terms.ts";
-import { bytes, count, share, time, EXACT } from "../engine/units.ts";
-import { Bar, Th } from "./parts.tsx";
-import { model, view } from "./session.ts";
+import { markOfAnswer } from "../engine/exactness.ts";
+import { groupText } from "../engine/group_text.ts";
+import { group, groupRefusal, type Group } from "../engine/groups.ts";
+import { questionHeading } from "../engine/question_words.ts";
+import { GROUP_TERMS, TERMS } from "../engine/terms.ts";
+import { cell, share } from "../engine/units.ts";
+import { Bar, Refusal, Th } from "./parts.tsx";
+import { model, question, refused, view } from "./session.ts";
 import { use } from "./signals.ts";
+import { go, state } from "./state.ts";
+import { sentence } from "./words.ts";
 
-const CLOCK_BUCKETS = 12; // of lifetimes: shorter than clocks are read to tell
+type Kind = "size" | "lifetime";
 
-const counted = computed(() => {
-  const { wanted, isFiltered } = view.value;
-  if (!isFiltered) return histogram(model.value, null);
-  const sites: number[] = [];
-  for (let i = 0; i < wanted.length; i++) if (wanted[i]) sites.push(i);
-  return histogram(model.value, sites);
-});
+type Class = Pick<Group, "kind" | "number" | "several" | "last" | "weight">;
 
-interface Class {
-  words: string;
-  number: number;
+function classesOf(kind: Kind): Class[] | null {
+  if (refused.value || groupRefusal(model.value, kind)) return null;
+  const { items } = group(view.value, question.value, kind);
+  const told = items.filter(({ several }) => !several);
+  const [first, last] = [told[0]?.number ?? 0, told.at(-1)?.number ?? -1];
+  const all: Class[] = [];
+  for (let number = first; number <= last; number++)
+    all.push(
+      told.find((one) => one.number === number) ??
+        { kind, number, several: false, last: 0, weight: 0 },
+    );
+  return [...all, ...items.filter(({ several }) => several)];
 }
 
-function sizeWords(bucket: number): string {
-  const { least, most } = sizeRange(bucket);
-  return most === Infinity ? `${bytes(least, EXACT)} and more` : `up to ${bytes(most, EXACT)}`;
-}
-
-function lifeWords(bucket: number): string {
-  const { least, most } = lifeRange(bucket);
-  return most === Infinity ? `${time(least)} and longer` : `less than ${time(most + 1)}`;
-}
-
-// Without the empty ones at either end.
-function trimmed(classes: Class[]): Class[] {
-  const first = classes.findIndex(({ number }) => number > 0);
-  let past = classes.length;
-  while (past > 0 && !classes[past - 1].number) past--;
-  return first < 0 ? [] : classes.slice(first, past);
-}
-
-function sizeClasses(counts: Float64Array): Class[] {
-  return trimmed(Array.from(counts, (number, bucket) => ({ words: sizeWords(bucket), number })));
-}
-
-function lifeClasses(counts: Float64Array): Class[] {
-  const all: Class[] = [{ words: lifeWords(CLOCK_BUCKETS - 1), number: 0 }];
-  counts.forEach((number, bucket) => {
-    if (bucket < CLOCK_BUCKETS) all[0].number += number;
-    else all.push({ words: lifeWords(bucket), number });
-  });
-  return trimmed(all);
-}
+const sizes = computed(() => classesOf("size"));
+const lifetimes = computed(() => classesOf("lifetime"));
 
 export function SizesPane() {
-  const { sizes, lifetimes } = use(counted);
   const of = use(model);
+  const why = use(refused);
+  if (why) return <Refusal text={why} />;
   return (
     <section class="pane columns" aria-label="Sizes and lifetimes">
-      <Bars
-        title="Sizes of allocations"
-        term={TERMS.size}
-        classes={sizeClasses(sizes)}
-        why={groupRefusal(of, "size")}
-      />
-      <Bars
-        title="Lifetimes of blocks that were freed"
-        term={TERMS.lifetime}
-        classes={lifeClasses(lifetimes)}
-        why={groupRefusal(of, "lifetime")}
-      />
+      <Bars kind="size" classes={use(sizes)} why={groupRefusal(of, "size")} />
+      <Bars kind="lifetime" classes={use(lifetimes)} why={groupRefusal(of, "lifetime")} />
     </section>
   );
 }
 
 interface BarsProps {
-  title: string;
-  term: { text: string; hint: string };
-  classes: Class[];
+  kind: Kind;
+  classes: Class[] | null;
   why: string | null; // there are none to be had
 }
 
-function Bars({ title, term, classes, why }: BarsProps) {
-  const mark = markOf(use(model), "allocated", "blocks");
+function Bars({ kind, classes, why }: BarsProps) {
+  const of = use(model);
+  const asked = use(question);
+  const mark = markOfAnswer(of, asked);
+  const title = sentence(GROUP_TERMS[kind].many);
   let all = 0;
   let most = 0;
-  for (const { number } of classes) {
-    all += number;
-    most = Math.max(most, number);
+  for (const { weight } of classes ?? []) {
+    all += weight;
+    most = Math.max(most, weight);
   }
-  if (why || !all)
+  if (why || !classes || !all)
     return (
       <div>
         <h2>{title}</h2>
@@ -105,30 +76,51 @@ function Bars({ title, term, classes, why }: BarsProps) {
   return (
     <table class="bars">
       <caption>
-        {title} <span class="muted">{term.hint}; of the whole run</span>
+        {title} <span class="muted">{TERMS[kind].hint}</span>
       </caption>
       <thead>
         <tr>
-          <Th of="" term={term} />
+          <Th of="" term={TERMS[kind]} />
           <th scope="col" class="wide">
             <span class="sr">Share as a bar</span>
           </th>
-          <Th of="number" term={TERMS.blocks} />
+          <Th of="number" term={{ text: questionHeading(of, asked), hint: "" }} />
           <Th of="number" term={TERMS.share} />
         </tr>
       </thead>
       <tbody>
-        {classes.map(({ words, number }) => (
-          <tr key={words}>
-            <th scope="row">{words}</th>
+        {classes.map((one) => (
+          <tr key={`${one.number} ${one.several}`}>
+            <th scope="row">
+              <ClassName of={one} />
+            </th>
             <td class="wide">
-              <Bar part={number} whole={most} />
+              <Bar part={one.weight} whole={most} />
             </td>
-            <td class="number">{count(number, mark)}</td>
-            <td class="number">{share(number, all, mark)}</td>
+            <td class="number">{cell(one.weight, asked.unit, mark)}</td>
+            <td class="number">{share(one.weight, all, mark)}</td>
           </tr>
         ))}
       </tbody>
     </table>
+  );
+}
+
+// A click anywhere on its line leaves this class; a second one takes that back.
+function ClassName({ of: { kind, number, several, last, weight } }: { of: Class }) {
+  const words = groupText(use(model), { kind, number, several, last });
+  const now = use(state)[kind as Kind];
+  if (several || !weight) return <>{words}</>;
+  const isNow = now === number;
+  return (
+    <button
+      type="button"
+      class="opener whole-line"
+      aria-pressed={isNow}
+      title={isNow ? "All classes again" : "Only this class, in every pane"}
+      onClick={() => go({ [kind]: isNow ? null : number, zoom: [] })}
+    >
+      {words}
+    </button>
   );
 }

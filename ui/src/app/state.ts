@@ -8,6 +8,7 @@
 // a link means the same after snapshots were thinned out.
 
 import { signal } from "@preact/signals-core";
+import { classOf, classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "../engine/classes.ts";
 import { CHANGES, type Change } from "../engine/diff.ts";
 import type { Choice } from "../engine/residence.ts";
 
@@ -79,6 +80,9 @@ export interface State {
   who: boolean; // on the timeline, who held it
   zoom: string[];
   row: string | null; // of a table: only its stacks (engine/rows.ts)
+  thread: string | null; // only what is known to be its (engine/narrow.ts)
+  size: number | null; // likewise of classes (engine/classes.ts)
+  lifetime: number | null;
   search: string;
   callee: string; // whose callers and callees are shown
   above: string[]; // zoom among its callers
@@ -117,6 +121,9 @@ export function emptyState(): State {
     who: true,
     zoom: [],
     row: null,
+    thread: null,
+    size: null,
+    lifetime: null,
     search: "",
     callee: "",
     above: [],
@@ -152,6 +159,22 @@ function oneOf<T extends string>(words: readonly T[], text: string): T | null {
 
 function parseIndex(text: string): number | null {
   return /^\d{1,9}$/.test(text) ? Number(text) : null;
+}
+
+// Classes by the least they have, and those of no time by a word.
+const lifeWords: Record<string, number> = { kept: LIFE_CLASS_LIVE, resized: LIFE_CLASS_RESIZED };
+
+function parseLifetime(text: string): number | null {
+  if (Object.hasOwn(lifeWords, text)) return lifeWords[text];
+  const ns = parseTime(text);
+  return ns === null ? null : classOf("lifetime", ns);
+}
+
+function classText(kind: "size" | "lifetime", number: number): string {
+  const word = Object.keys(lifeWords).find((one) => lifeWords[one] === number);
+  if (kind === "lifetime" && word) return word;
+  const { least } = classRange(kind, number);
+  return kind === "size" ? String(least ?? 0) : timeText(least ?? 0);
 }
 
 type Reader = (state: State, text: string) => void;
@@ -194,6 +217,11 @@ const readers: Record<string, Reader> = {
   above: (s, text) => s.above.push(text),
   below: (s, text) => s.below.push(text),
   row: (s, text) => (s.row = text || null),
+  thread: (s, text) => (s.thread = text || null),
+  size: (s, text) => {
+    s.size = /^\d{1,12}$/.test(text) ? classOf("size", Number(text)) : null;
+  },
+  lifetime: (s, text) => (s.lifetime = parseLifetime(text)),
   search: (s, text) => (s.search = text),
   callee: (s, text) => (s.callee = text),
   source: (s, text) => (s.source = text),
@@ -235,6 +263,7 @@ export function formatState(state: State): string {
     else if (value === null || value === none[key]) continue;
     else if (key === "at" || key === "from" || key === "to") add(key, timeText(value as number));
     else if (key === "table") add(key, typeof value === "number" ? timeText(value) : String(value));
+    else if (key === "size" || key === "lifetime") add(key, classText(key, value as number));
     else if (key === "base") add(key, value === "capture" ? value : timeText(value as number));
     else add(key, typeof value === "boolean" ? String(Number(value)) : String(value));
   }
@@ -283,6 +312,13 @@ export function followAddress(): void {
 }
 
 // Filters.
+
+// What stands between the capture and what is shown, all of it taken away.
+export function noSelection(): Partial<State> {
+  const none = emptyState();
+  const { filters, row, thread, size, lifetime, zoom, search, collapse, lines } = none;
+  return { filters, row, thread, size, lifetime, zoom, search, collapse, lines };
+}
 
 export function addFilter(kind: FilterKind, pattern: string): Partial<State> {
   const { filters } = state.peek();

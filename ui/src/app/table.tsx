@@ -6,6 +6,7 @@
 import { computed } from "@preact/signals-core";
 import { useMemo, useState } from "preact/hooks";
 import { group, groupRefusal, type Group, type GroupKind, type Groups } from "../engine/groups.ts";
+import { isNarrow } from "../engine/look.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { measureTerm } from "../engine/question_words.ts";
 import { GROUP_TERMS, TERMS } from "../engine/terms.ts";
@@ -28,9 +29,11 @@ import {
 import { columnChoice } from "./column_choice.ts";
 import { ColumnEdge, ColumnMenu } from "./column_edge.tsx";
 import { copy } from "./copy.ts";
+import { isFound, Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
-import { RowActions } from "./row_actions.tsx";
-import { lookFault, model, question, refused, view, weights, wholeWeight } from "./session.ts";
+import { partStep, RowActions } from "./row_actions.tsx";
+import { lookFault, model, question, refused, searchRegex } from "./session.ts";
+import { view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
 import { go, groupKinds, settle, state, type GroupWord } from "./state.ts";
@@ -50,17 +53,19 @@ export const groups = computed<Groups | null>(() =>
   groupFault.value ? null : group(view.value, question.value, kind.value),
 );
 
+const isPart = computed(() => isNarrow(view.value.look));
+
 const order = computed(() => `${state.value.sort ?? ""} ${state.value.up}`);
 
 // Rows as they are shown.
 export const ranked = computed<Group[]>(() => {
   const all = groups.value;
   if (!all) return [];
-  const items = all.rest.stacks ? [...all.items, all.rest] : all.items;
+  const items = (all.rest.stacks ? [...all.items, all.rest] : all.items).filter(isFound);
   const [id, up] = order.value.split(" ");
   if (!id) return items;
   const context = { model: model.value, question: question.value, whole: wholeWeight.value };
-  const columns = [nameColumn, ...tableColumns(model.value, question.value, all.kind)];
+  const columns = [nameColumn, ...tableColumns(model.value, question.value, all.kind, isPart.value)];
   const column = columns.find((one) => one.id === id);
   return column ? sorted(items, column, up === "true", context) : items;
 });
@@ -127,16 +132,16 @@ export function GroupSwitch() {
 // All but the first, which is what is asked, and the name.
 function TableColumns() {
   const kind = use(ranked)[0]?.kind ?? "place";
-  const all = tableColumns(use(model), use(question), kind).slice(1);
+  const all = tableColumns(use(model), use(question), kind, use(isPart)).slice(1);
   const spark = { id: "spark", title: sentence(TERMS.overTime.text) };
-  return <ColumnMenu columns={hasCurve(kind) ? [spark, ...all] : all} />;
+  return <ColumnMenu columns={hasCurve(kind) && !use(isPart) ? [spark, ...all] : all} />;
 }
 
 function CopyButtons() {
   const rows = () => {
     const context = { model: model.peek(), question: question.peek(), whole: wholeWeight.peek() };
     const kind = ranked.peek()[0]?.kind ?? "place";
-    const columns = tableColumns(context.model, context.question, kind);
+    const columns = tableColumns(context.model, context.question, kind, isPart.peek());
     const titles = columns.map((column) => column.title);
     const head = [TERMS.share.text, ...titles, "name", "place", "way"];
     const body = ranked
@@ -190,11 +195,11 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
   const { frame, window } = useRowsInSight(lines.length, ROW);
   const context: Context = { model: of, question: asked, whole };
   const kind = rows[0]?.kind ?? "place";
-  const all = tableColumns(of, asked, kind);
+  const all = tableColumns(of, asked, kind, use(isPart));
   const { hidden, widths } = use(columnChoice);
   const [first, ...others] = all.filter((one) => !isBrief || briefIds.includes(one.id));
   const columns = [first, ...others.filter(({ id }) => isBrief || !hidden.includes(id))];
-  const hasSpark = hasCurve(kind) && (isBrief || !hidden.includes("spark"));
+  const hasSpark = hasCurve(kind) && !use(isPart) && (isBrief || !hidden.includes("spark"));
   const toggle = (item: Group) => {
     const key = rowKey(item);
     const next = new Set(open);
@@ -239,7 +244,8 @@ function Nothing() {
   const { measure, from, to } = use(question);
   const { nothing } = measureTerm(use(model), measure);
   const isAll = from === null && to === null && !use(view).isFiltered;
-  const words = isAll ? nothing : "nothing here weighs anything under this question";
+  const isSearch = use(searchRegex) !== null;
+  const words = isSearch ? "no row here has a match of the search" : isAll ? nothing : "nothing here weighs anything under this question";
   return <p class="nothing">{sentence(words)}.</p>;
 }
 
@@ -362,14 +368,18 @@ function Row({
             onClick={() => onToggle(item)}
           >
             <span aria-hidden="true">{isOpen ? "▾ " : "▸ "}</span>
-            <span class="name">{name}</span> <span class="muted">{place}</span>{" "}
-            <span class="muted way">{way}</span>
+            <span class="name">
+              <Marked text={name} />
+            </span>{" "}
+            <span class="muted">
+              <Marked text={place} />
+            </span>{" "}
+            <span class="muted way">
+              <Marked text={way} />
+            </span>
           </button>
         ) : (
-          <>
-            <span class="name">{name}</span> <span class="muted">{place}</span>{" "}
-            <span class="muted way">{way}</span>
-          </>
+          <PartName item={item} name={name} place={place} />
         )}
       </td>
       {others.map((column) => (
@@ -378,5 +388,24 @@ function Row({
         </td>
       ))}
     </tr>
+  );
+}
+
+// Threads and classes have no stacks of their own; a click leaves what is known to be theirs.
+function PartName({ item, name, place }: { item: Group; name: string; place: string }) {
+  const text = (
+    <>
+      <span class="name">
+        <Marked text={name} />
+      </span>{" "}
+      <span class="muted">{place}</span>
+    </>
+  );
+  const step = partStep(item);
+  if (!step) return text;
+  return (
+    <button type="button" class="opener" title="Only this" onClick={() => go(step)}>
+      {text}
+    </button>
   );
 }

@@ -5,8 +5,10 @@
 
 import { computed } from "@preact/signals-core";
 import { groupPlace, groupText } from "../engine/group_text.ts";
-import { group, groupRefusal } from "../engine/groups.ts";
+import { group, groupRefusal, type Group } from "../engine/groups.ts";
+import { isNarrow } from "../engine/look.ts";
 import { markOf, markOfAnswer } from "../engine/exactness.ts";
+import { threadKey } from "../engine/narrow.ts";
 import { measureTerm, questionHeading } from "../engine/question_words.ts";
 import { GROUP_TERMS, TERMS } from "../engine/terms.ts";
 import { bytes, cell, count, percent, share } from "../engine/units.ts";
@@ -14,9 +16,44 @@ import { clean } from "../flame/clean.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, question, refused, view, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
+import { go, state } from "./state.ts";
+import { wordsOfPane } from "./words.ts";
 
 const why = computed(() => refused.value ?? groupRefusal(model.value, "thread"));
 const threads = computed(() => (why.value ? null : group(view.value, question.value, "thread")));
+
+// A click leaves this thread alone, here and everywhere; a second one takes that back.
+function ThreadName({ row, name }: { row: Group; name: string }) {
+  const of = use(model);
+  const { thread } = use(state);
+  const place = <span class="muted">{groupPlace(of, row)}</span>;
+  if (row.several) return <span class="name">{name}</span>;
+  const key = threadKey(of, row.number);
+  const isNow = thread === key;
+  return (
+    <>
+      <button
+        type="button"
+        class="opener"
+        aria-pressed={isNow}
+        title={isNow ? "All threads again" : "Only this thread, in every pane"}
+        onClick={() => go({ thread: isNow ? null : key, zoom: [] })}
+      >
+        <span class="name">{name}</span> {place}
+      </button>
+      {isNow && (
+        <span class="buttons">
+          <button type="button" onClick={() => go({ pane: "graph" })}>
+            Its stacks
+          </button>
+          <button type="button" onClick={() => go({ pane: "leaks" })}>
+            {wordsOfPane(of, "leaks")}
+          </button>
+        </span>
+      )}
+    </>
+  );
+}
 
 export function ThreadsPane() {
   const fault = use(why);
@@ -26,7 +63,7 @@ export function ThreadsPane() {
   const asked = use(question);
   const { measure, unit } = asked;
   const mark = markOfAnswer(of, asked);
-  const [done, blocks] = [markOf(of, "allocated", "bytes"), markOf(of, "allocated", "blocks")];
+  const hasDeeds = !isNarrow(use(view).look); // which are told of whole threads alone
   if (fault || !all) return <Refusal text={fault ?? ""} />;
   return (
     <section class="pane" aria-label="Threads">
@@ -44,11 +81,15 @@ export function ThreadsPane() {
               term={{ text: questionHeading(of, asked), hint: measureTerm(of, measure).hint }}
             />
             <Th of="c-name" term={{ text: GROUP_TERMS.thread.word, hint: "" }} />
-            <Th of="c-count number" term={TERMS.allocations} />
-            <Th of="c-total number" term={TERMS.allocated} />
-            <Th of="c-total number" term={TERMS.freed} />
-            <Th of="c-foreign number" term={TERMS.foreign} />
-            <Th of="c-temp number" term={TERMS.temporary} />
+            {hasDeeds && (
+              <>
+                <Th of="c-count number" term={TERMS.allocations} />
+                <Th of="c-total number" term={TERMS.allocated} />
+                <Th of="c-total number" term={TERMS.freed} />
+                <Th of="c-foreign number" term={TERMS.foreign} />
+                <Th of="c-temp number" term={TERMS.temporary} />
+              </>
+            )}
           </tr>
         </thead>
         <tbody>
@@ -61,21 +102,31 @@ export function ThreadsPane() {
                 </td>
                 <td class="c-weight number">{cell(row.weight, unit, mark)}</td>
                 <td class="c-name">
-                  <span class="name">{name}</span>{" "}
-                  <span class="muted">{groupPlace(of, row)}</span>
+                  <ThreadName row={row} name={name} />
                 </td>
-                <td class="c-count number">{row.several ? "" : count(row.nAlloc, blocks)}</td>
-                <td class="c-total number">{row.several ? "" : bytes(row.bAlloc, done)}</td>
-                <td class="c-total number">{row.several ? "" : bytes(row.bFree, done)}</td>
-                <td class="c-foreign number">{row.several ? "" : count(row.nForeign, blocks)}</td>
-                <td class="c-temp number">
-                  {row.several ? "" : percent(row.nTemp, row.nAlloc, blocks)}
-                </td>
+                {hasDeeds && <Deeds row={row} />}
               </tr>
             );
           })}
         </tbody>
       </table>
     </section>
+  );
+}
+
+// What a thread did in the whole run, whosever blocks they were.
+function Deeds({ row }: { row: Group }) {
+  const of = use(model);
+  const [done, blocks] = [markOf(of, "allocated", "bytes"), markOf(of, "allocated", "blocks")];
+  return (
+    <>
+      <td class="c-count number">{row.several ? "" : count(row.nAlloc, blocks)}</td>
+      <td class="c-total number">{row.several ? "" : bytes(row.bAlloc, done)}</td>
+      <td class="c-total number">{row.several ? "" : bytes(row.bFree, done)}</td>
+      <td class="c-foreign number">{row.several ? "" : count(row.nForeign, blocks)}</td>
+      <td class="c-temp number">
+        {row.several ? "" : percent(row.nTemp, row.nAlloc, blocks)}
+      </td>
+    </>
   );
 }

@@ -10,6 +10,7 @@ import type uPlot from "uplot";
 import { makeBands, type Band, type Bands } from "../engine/bands.ts";
 import { markOf } from "../engine/exactness.ts";
 import { groupRefusal } from "../engine/groups.ts";
+import { isNarrow } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
 import { nearestSnapshot, START } from "../engine/question.ts";
 import { GROUP_TERMS } from "../engine/terms.ts";
@@ -42,7 +43,7 @@ function getReady(): void {
 
 export const bands = computed<Bands | null>(() => {
   const of = model.value;
-  if (!isWanted.value || of.snapshots.count < 3 || groupRefusal(of, kind.value)) return null;
+  if (!isWanted.value || isNarrow(view.value.look) || of.snapshots.count < 3 || groupRefusal(of, kind.value)) return null;
   if (!isReady.value) {
     getReady();
     return null;

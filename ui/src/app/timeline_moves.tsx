@@ -3,13 +3,15 @@
 // Buttons beside the timeline: to the peak, the end and what stands out between; and, of a range,
 // everything that can be asked of it, with its number.
 
+import { wantedWeight } from "../engine/look.ts";
+import { weighIn } from "../engine/narrow.ts";
 import { refusal, timeOf, whole, type Question } from "../engine/question.ts";
 import { keptWords } from "../engine/question_words.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { worstGap } from "../engine/bands.ts";
 import { amount, time } from "../engine/units.ts";
 import { clearRange, endNs, range, toEnd, toLocalPeak, toPeak } from "./moments.ts";
-import { model, question } from "./session.ts";
+import { model, question, view } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state, type State } from "./state.ts";
 import { bands } from "./timeline_bands.tsx";
@@ -47,6 +49,7 @@ export function RangeNumbers() {
   const { edge } = use(state);
   const end = use(endNs);
   const who = use(bands);
+  const shown = use(view);
   if (!part)
     return (
       <p class="range-numbers muted" title={who ? "Double-click a band for its stacks" : undefined}>
@@ -75,6 +78,8 @@ export function RangeNumbers() {
       step: { measure: "live", edge: "to" },
     },
   ];
+  const weightOf = (one: Question) =>
+    shown.isFiltered ? wantedWeight(shown, weighIn(shown, one)) : whole(of, one);
   const isNow = ({ asked, step }: Choice) =>
     asked.measure === now.measure && (asked.measure !== "live" || step.edge === edge);
   const label = `From ${momentWords(of, from)} to ${momentWords(of, to)}`;
@@ -84,7 +89,7 @@ export function RangeNumbers() {
       {choices.map((choice) => {
         const why = refusal(of, choice.asked);
         const mark = markOfAnswer(of, choice.asked);
-        const text = why ? "not known" : amount(whole(of, choice.asked), unit, mark);
+        const text = why ? "not known" : amount(weightOf(choice.asked), unit, mark);
         return (
           <button
             key={choice.words}

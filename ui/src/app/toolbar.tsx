@@ -13,11 +13,11 @@ import { AddFilter, Chips } from "./chips.tsx";
 import { found as foundInBoth, sides } from "./comparison.ts";
 import { matches, model, question, searchFault, view, wanted } from "./session.ts";
 import { use } from "./signals.ts";
-import { go, settle, state, type Pane, type State } from "./state.ts";
+import { addFilter, go, settle, state, type Pane, type State } from "./state.ts";
 import { sentence } from "./words.ts";
 
 // Panes that answer no question, or always the same one; and those whose stacks can be turned.
-const unasked: Pane[] = ["sizes", "leaks"];
+const unasked: Pane[] = ["leaks"];
 const turned: Pane[] = ["overview", "graph", "tree", "diff"];
 
 // Only what has an effect on the pane below.
@@ -204,6 +204,7 @@ function SearchOfBoth() {
 function Search({ result }: { result: string }) {
   const { search } = use(state);
   const fault = use(searchFault);
+  const only = () => go({ ...addFilter("function", search), search: "" });
   return (
     <div class="search">
       <label class="sr" for="search">
@@ -223,6 +224,11 @@ function Search({ result }: { result: string }) {
       <output id="search-result" class={fault ? "warn" : ""}>
         {fault ?? result}
       </output>
+      {search && !fault && (
+        <button type="button" class="plain" title="Leave only stacks with such a function" onClick={only}>
+          Only these
+        </button>
+      )}
     </div>
   );
 }

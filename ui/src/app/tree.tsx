@@ -11,6 +11,7 @@ import { TERMS } from "../engine/terms.ts";
 import { cell, count, share, EXACT, type Mark } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { nameToShow } from "./columns.ts";
+import { Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, question, refused, tree as stacks, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
@@ -192,7 +193,9 @@ function NodeRow({ line, row, isCurrent, tree, of, whole, unit, mark, onTurn, on
         <span class={canOpen ? "twist" : "twist none"} aria-hidden="true" onClick={onTurn}>
           {isOpen ? "▾" : "▸"}
         </span>
-        <span class="name">{nameToShow(of, frame)}</span>
+        <span class="name">
+          <Marked text={nameToShow(of, frame)} />
+        </span>
         {deep > 1 && <span class="muted"> ×{deep} deep</span>} <span class="muted">{place}</span>
       </td>
       <td role="gridcell" class="c-stacks number">

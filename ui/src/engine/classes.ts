@@ -35,6 +35,15 @@ export function classRange(kind: "size" | "lifetime", number: number): ClassRang
   };
 }
 
+// The class that blocks of so many bytes, or that lived for so many nanoseconds, are of.
+export function classOf(kind: "size" | "lifetime", value: number): number {
+  const n = kind === "size" ? SIZE_BUCKETS_N : LIFE_CLASS_RESIZED;
+  for (let number = 0; number < n - 1; number++)
+    if (value <= (classRange(kind, number).most ?? Infinity))
+      return number;
+  return n - 1;
+}
+
 export function classCount(kind: "size" | "lifetime"): number {
   return kind === "size" ? SIZE_BUCKETS_N : LIFE_CLASSES_N;
 }

@@ -16,7 +16,8 @@ import { bareKey, commonBuilds, compareKeys, labelOf, matchKey, movedKey } from 
 import type { Builds, MatchKey } from "./match.ts";
 import { SiteKind, type Model } from "./model.ts";
 import { NONE } from "./names.ts";
-import { weigh, whole, type Question, type Unit } from "./question.ts";
+import { weighIn } from "./narrow.ts";
+import { whole, type Question, type Unit } from "./question.ts";
 
 export type Change = "added" | "gone" | "grown" | "shrunk" | "same";
 
@@ -107,8 +108,8 @@ function gatherCode(
   { view, question }: Side, isAfter: boolean, builds: Builds, group: CodeGroup,
 ): Half[] {
   const { model } = view;
-  const bytes = weigh(model, { ...question, unit: "bytes" });
-  const blocks = weigh(model, { ...question, unit: "blocks" });
+  const bytes = weighIn(view, { ...question, unit: "bytes" });
+  const blocks = weighIn(view, { ...question, unit: "blocks" });
   const asked = question.unit === "bytes" ? bytes : blocks;
   const halves = new Map<string, Half>();
   for (let i = 0; i < model.sites.count; i++) {

@@ -9,7 +9,17 @@ import { frameText, moduleName, modulePath, NONE, placeText, shortenPath } from 
 import { TERMS } from "./terms.ts";
 import { bytes, count, EXACT, time } from "./units.ts";
 
-function sizeText({ number, several, last }: Group): string {
+// What a name is made of.
+interface Named {
+  kind: Group["kind"];
+  number: number;
+  several: boolean;
+  last?: number; // of several
+  frame?: number; // of code
+  crate?: string | null;
+}
+
+function sizeText({ number, several, last = 0 }: Named): string {
   const { least } = classRange("size", number);
   const { most } = classRange("size", several ? last : number);
   const limits = most === null ? `${bytes(least ?? 0, EXACT)} and more`
@@ -17,7 +27,7 @@ function sizeText({ number, several, last }: Group): string {
   return several ? `several sizes, ${limits}` : limits;
 }
 
-function lifetimeText(model: Model, { number, several }: Group): string {
+function lifetimeText(model: Model, { number, several }: Named): string {
   if (several)
     return TERMS.severalLifetimes.text;
   if (number === LIFE_CLASS_RESIZED)
@@ -30,7 +40,7 @@ function lifetimeText(model: Model, { number, several }: Group): string {
   return least ? `${time(least)} to ${time(most + 1)}` : `less than ${time(most + 1)}`;
 }
 
-function threadText(model: Model, { number, several }: Group): string {
+function threadText(model: Model, { number, several }: Named): string {
   if (several)
     return TERMS.severalThreads.text;
   const thread = number ? model.facts.threads[number] : undefined;
@@ -42,8 +52,8 @@ function threadText(model: Model, { number, several }: Group): string {
 }
 
 // "parse", "src/a.c", "worker", "17 B to 32 B", "less than 2.05 µs".
-export function groupText(model: Model, group: Group): string {
-  const { kind, frame } = group;
+export function groupText(model: Model, group: Named): string {
+  const { kind, frame = NONE } = group;
   if (kind === "thread")
     return threadText(model, group);
   if (kind === "size")

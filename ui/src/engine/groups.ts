@@ -9,9 +9,10 @@ import type { Fate } from "./fate.ts";
 import { classGroups, threadGroups } from "./groups_across.ts";
 import { blameByKind, makeView, type View } from "./look.ts";
 import { SiteKind, type Model, type Numbers } from "./model.ts";
+import { weighIn } from "./narrow.ts";
 import { NONE, numberFrames, textRanks, type FrameNames } from "./names.ts";
 import { numbersOf, type NumberKey } from "./numbers.ts";
-import { weigh, type Question } from "./question.ts";
+import type { Question } from "./question.ts";
 
 export type GroupKind =
   | "place" | "function" | "file" | "crate" | "module" | "thread" | "size" | "lifetime" | "stack";
@@ -288,7 +289,7 @@ function ranked(sharing: Sharing): Group[] {
 }
 
 function codeGroups(view: View, question: Question, kind: CodeKind | "stack"): Groups {
-  const weights = weigh(view.model, question);
+  const weights = weighIn(view, question);
   const keyOf = siteKeys(view, kind);
   const { sites, keys, hidden, stacks } = collect(weights, keyOf.of);
   const sharing = share(view, kind, weights, sites, keys, keyOf.count);
@@ -325,4 +326,10 @@ export function group(view: View, question: Question, kind: GroupKind): Groups {
   if (kind === "size" || kind === "lifetime")
     return classGroups(view, question, kind);
   return codeGroups(viewFor(view, kind), question, kind);
+}
+
+// How much is of several, and so of none that could be selected; of all that the rest lets through.
+export function ofSeveral(view: View, question: Question, kind: GroupKind): number {
+  const wider = makeView(view.model, { ...view.look, [kind]: null });
+  return group(wider, question, kind).items.find(({ several }) => several)?.weight ?? 0;
 }

@@ -5,13 +5,15 @@
 // every thread freed its own, and all of the site where no other thread allocated; between these,
 // and for a part of a run, which has no rows, it is of several threads.
 
-import { classCount, keptWeights, shareOut, siteClasses } from "./classes.ts";
+import { classCount, shareOut, siteClasses } from "./classes.ts";
 import type { Group, GroupKind, GroupNumbers, Groups } from "./groups.ts";
-import type { View } from "./look.ts";
+import { isNarrow, type View } from "./look.ts";
 import type { Model } from "./model.ts";
 import { NONE } from "./names.ts";
+import { threadOf, weighIn } from "./narrow.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
-import { isOfNew, weigh, weighNumbers, type Question } from "./question.ts";
+import { weigh, type Question } from "./question.ts";
+import { keptOf, rowsAnswer, siteRows, weighRows } from "./shares.ts";
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -34,26 +36,6 @@ function countStacks(view: View, weights: Float64Array): number {
 // What a thread did, whosever blocks they were, and what of its own it held.
 const DONE = numbersOf("done");
 const HELD = numbersOf("held");
-
-// The rows of each site, and what they tell about whose its blocks are.
-interface SiteRows { makers: Uint32Array; maker: Uint32Array; ownFrees: Uint8Array }
-
-function siteRows({ rows, sites }: Model): SiteRows {
-  const found = {
-    makers: new Uint32Array(sites.count), maker: new Uint32Array(sites.count),
-    ownFrees: new Uint8Array(sites.count).fill(1),
-  };
-  for (let i = 0; i < rows.count; i++) {
-    const site = rows.site[i];
-    if (rows.nForeign[i])
-      found.ownFrees[site] = 0;
-    if (!rows.nAlloc[i])
-      continue;
-    found.makers[site]++;
-    found.maker[site] = rows.thread[i];
-  }
-  return found;
-}
 
 // Whose each row or site is; NONE: nobody's.
 type Owners = Uint32Array;
@@ -101,28 +83,34 @@ function addDeeds(all: Writable<Group>[], { rows }: Model, owners: Owners): void
   });
 }
 
-// Per site, whether its rows answer the question: of allocations in the whole run, or in a part
-// that has all of them; of blocks held, where they are the holdings.
-function rowsAnswer(model: Model, question: Question, weights: Float64Array, rows: SiteRows) {
-  const ofPart = question.from !== null || question.to !== null;
-  const made = question.measure === "total" || question.measure === "temp";
-  // What went of the blocks from before a reset is known of stacks alone.
-  const ofStacks = model.facts.image.reset && isOfNew(question.measure);
-  const all = question.unit === "bytes" ? model.sites.bAlloc : model.sites.nAlloc;
-  const answers = new Uint8Array(model.sites.count);
-  for (let i = 0; i < answers.length; i++)
-    answers[i] = Number(ofPart ? all[i] && weights[i] === all[i]
-      : !ofStacks && (made || rows.ownFrees[i]));
-  return answers;
+// Of a class that stacks are narrowed to, by who alone allocated there; of one thread, its own.
+function narrowThreads(view: View, question: Question): Groups {
+  const { model } = view;
+  const weights = weighIn(view, question);
+  const chosen = threadOf(model, view.look.thread);
+  const told = siteRows(model);
+  const nThreads = Math.max(1, model.facts.threads.length);
+  const all = Array.from({ length: nThreads + 1 }, (_, i) => noGroup("thread", i));
+  all[nThreads].several = true;
+  for (let i = 0; i < weights.length; i++) {
+    if (!view.wanted[i] || !weights[i])
+      continue;
+    const one = all[chosen ?? (told.makers[i] === 1 ? told.maker[i] : nThreads)];
+    one.weight += weights[i];
+    one.stacks++;
+  }
+  const items = all.filter(({ weight }) => weight !== 0);
+  items.sort((a, b) => b.weight - a.weight || a.number - b.number);
+  return { kind: "thread", items, stacks: countStacks(view, weights), rest: noGroup("thread", 0) };
 }
 
 export function threadGroups(view: View, question: Question): Groups {
+  if (isNarrow(view.look))
+    return narrowThreads(view, question);
   const { model } = view;
   const { rows, sites, facts } = model;
-  const ofPart = question.from !== null || question.to !== null;
   const weights = weigh(model, question);
-  const rowWeights = weighNumbers(rows, rows.count,
-    ofPart ? { ...question, measure: "total" } : question);
+  const rowWeights = weighRows(model, question);
   const told = siteRows(model);
   const answers = rowsAnswer(model, question, weights, told);
   const nThreads = Math.max(1, facts.threads.length);
@@ -151,8 +139,9 @@ export function threadGroups(view: View, question: Question): Groups {
 export function classGroups(view: View, question: Question, kind: "size" | "lifetime"): Groups {
   const { model } = view;
   const of = siteClasses(model, kind);
-  const weights = weigh(model, question);
-  const kept = kind === "lifetime" ? keptWeights(model, question, weights) : null;
+  const weights = weighIn(view, question);
+  const kept = kind === "lifetime" ? keptOf(model, question, weights) : null;
+  const only = view.look[kind];
   const all = Array.from({ length: classCount(kind) }, (_, i) => noGroup(kind, i));
   const several = { ...noGroup(kind, Infinity), several: true };
   const give = (number: number, weight: number) => {
@@ -164,6 +153,10 @@ export function classGroups(view: View, question: Question, kind: "size" | "life
       continue;
     for (let i = of.first[site]; i < of.first[site + 1]; i++)
       all[of.number[i]].nAlloc += of.count[i];
+    if (only !== null) {
+      give(only, weights[site]);
+      continue;
+    }
     const rest = shareOut(of, question, site, weights[site], kept && kept[site], give);
     if (!rest.several)
       continue;

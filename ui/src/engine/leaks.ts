@@ -6,8 +6,9 @@
 import { curve } from "./curves.ts";
 import { tellFates, type Fate } from "./fate.ts";
 import { group, type Group } from "./groups.ts";
-import type { View } from "./look.ts";
+import { isNarrow, type View } from "./look.ts";
 import type { Model } from "./model.ts";
+import { weighIn } from "./narrow.ts";
 import { weigh } from "./question.ts";
 
 export interface Leak {
@@ -16,7 +17,7 @@ export interface Leak {
   bytes: number; // of what is live at the end; of what was freed by then, the most of it at once
   blocks: number; // likewise
   meanNs: number; // how old blocks are at the end or, of those freed, lived; 0: not known
-  firstNs: number;
+  firstNs: number; // NaN: not known
 }
 
 export interface Leaks {
@@ -54,9 +55,23 @@ function endLeak(model: Model, of: Group): Leak {
   };
 }
 
+// Of a thread or a class: how much is known, and not how it came about.
+function narrowLeaks(view: View): Leaks {
+  const asked = (unit: "bytes" | "blocks") =>
+    ({ measure: "leak", unit, from: null, to: null }) as const;
+  const blocks = weighIn(view, asked("blocks"));
+  const sum = (sites: Uint32Array) => sites.reduce((n, site) => n + blocks[site], 0);
+  const kept = group(view, asked("bytes"), "place").items.map((one): Leak => ({
+    group: one, fate: null, bytes: one.weight, blocks: sum(one.sites), meanNs: 0, firstNs: NaN,
+  }));
+  return { kept: kept.sort(byBytes), atEnd: [] };
+}
+
 const byBytes = (a: Leak, b: Leak) => b.bytes - a.bytes;
 
 export function leaks(view: View): Leaks {
+  if (isNarrow(view.look))
+    return narrowLeaks(view);
   const { model } = view;
   const question = { measure: "total", unit: "bytes", from: null, to: null } as const;
   const places = group(view, question, "place");

@@ -32,11 +32,15 @@ export interface Look {
   callees: string[]; // as focus, by another name
   collapse: boolean; // in trees, neighbouring repetitions are one node, as in the command's
   row: string | null; // only stacks of this row of a table (rows.ts)
-  rowBlame: "own" | "library" | null; // whom rows led with when it was chosen; null: as the data says
+  rowBlame: "own" | "library" | null; // whom rows led with then; null: as the data says
+  // Of each stack only what is known to be of this thread (threadKey) or class: see narrow.ts.
+  thread: string | null;
+  size: number | null;
+  lifetime: number | null;
 }
 
 export type PatternKind =
-  Exclude<keyof Look, "allFrames" | "blame" | "collapse" | "row" | "rowBlame">;
+  "function" | "file" | "module" | "ignore" | "focus" | "hide" | "callers" | "callees";
 
 export const PATTERN_KINDS: readonly PatternKind[] = [
   "function", "file", "module", "ignore", "focus", "hide", "callers", "callees",
@@ -46,7 +50,13 @@ export const emptyLook: Look = {
   allFrames: false, blame: null, function: [], file: [], module: [], ignore: [], focus: [],
   hide: [],
   callers: [], callees: [], collapse: true, row: null, rowBlame: null,
+  thread: null, size: null, lifetime: null,
 };
+
+// Whether stacks are let through in part only.
+export function isNarrow({ thread, size, lifetime }: Look): boolean {
+  return thread !== null || size !== null || lifetime !== null;
+}
 
 export interface View {
   readonly model: Model;
@@ -218,7 +228,8 @@ export function blameByKind({ facts }: Model, kind: string): "own" | "library" {
 function keepRow(model: Model, look: Look, row: string, wanted: Uint8Array): void {
   const { kind, text } = parseRow(row);
   const blame = look.rowBlame ?? blameByKind(model, kind);
-  const table = makeView(model, { ...look, row: null, blame });
+  const whole = { thread: null, size: null, lifetime: null };
+  const table = makeView(model, { ...look, ...whole, row: null, blame });
   const isOfRow = new Map<number, boolean>();
   for (let i = 0; i < wanted.length; i++) {
     if (!wanted[i])
@@ -242,7 +253,7 @@ class StackView implements View {
   constructor(readonly model: Model, readonly look: Look) {
     this.filter = makeFilter(model, look);
     this.ownFirst = (look.blame ?? model.facts.blame) !== "library";
-    this.isFiltered = this.filter !== null || look.row !== null;
+    this.isFiltered = this.filter !== null || look.row !== null || isNarrow(look);
     this.wanted = judgeSites(model, this.filter);
     if (look.row !== null)
       keepRow(model, look, look.row, this.wanted);
@@ -395,7 +406,7 @@ const plainViews = new WeakMap<Model, Map<string, View>>();
 // Views without patterns are made once and kept, with all they found out. Throws, with what is
 // wrong with it, on a pattern that is none.
 export function makeView(model: Model, look: Look): View {
-  if (look.row !== null || PATTERN_KINDS.some((kind) => look[kind].length))
+  if (look.row !== null || isNarrow(look) || PATTERN_KINDS.some((kind) => look[kind].length))
     return new StackView(model, look);
   const held = plainViews.get(model) ?? new Map<string, View>();
   plainViews.set(model, held);

@@ -5,7 +5,7 @@
 
 import { compilePattern, type View } from "./look.ts";
 import type { Model } from "./model.ts";
-import { frameText, modulePath } from "./names.ts";
+import { frameText, modulePath, NONE } from "./names.ts";
 import type { Tree } from "./tree.ts";
 
 export interface Matches {
@@ -16,7 +16,7 @@ export interface Matches {
 }
 
 // With case only if the pattern has capitals, outside of escapes.
-function compile(pattern: string): RegExp {
+export function searchPattern(pattern: string): RegExp {
   const regex = compilePattern(pattern);
   return /[A-Z]/.test(pattern.replace(/\\./g, "")) ? regex : new RegExp(regex.source, "i");
 }
@@ -76,7 +76,7 @@ class Judge {
 // views: that of the tree; of a diff, those after and before. The pattern is looked for in what a
 // node says: function (or module and address), file, module. Throws on a pattern that is none.
 export function search(tree: Tree, views: readonly View[], pattern: string): Matches {
-  const judge = new Judge(tree, views, compile(pattern));
+  const judge = new Judge(tree, views, searchPattern(pattern));
   const { isByName } = judge;
   const nodes = new Uint8Array(tree.count);
   const isInside = new Uint8Array(tree.count); // it or a node above it matches
@@ -100,4 +100,46 @@ export function search(tree: Tree, views: readonly View[], pattern: string): Mat
   if (tree.isDiff)
     matches.before = before;
   return matches;
+}
+
+// Per site, whether a frame that is shown of its stack matches.
+export function searchSites(view: View, pattern: string): Uint8Array {
+  const { model, look } = view;
+  const { nodes, sites } = model;
+  const isMatch = frameMatcher(model, searchPattern(pattern));
+  const found = new Uint8Array(sites.count);
+  const isCut = look.focus.length + look.callers.length + look.callees.length > 0;
+  const along = new Uint8Array(isCut ? 0 : nodes.count); // a node has what its parent has
+  for (let n = 1; n < along.length; n++) {
+    const frame = nodes.frame[n];
+    along[n] = along[nodes.parent[n]] || Number(view.shows(frame) && isMatch(frame));
+  }
+  for (let i = 0; i < sites.count; i++) {
+    if (!view.wanted[i])
+      continue;
+    const culprit = view.culprit(i); // shown even where all frames are folded
+    found[i] = Number((!isCut && along[sites.node[i]]) || (culprit !== NONE && isMatch(culprit)) ||
+      (isCut && view.framesOf(i).some(isMatch)));
+  }
+  return found;
+}
+
+function frameMatcher(model: Model, regex: RegExp): (frame: number) => boolean {
+  const judged = new Uint8Array(model.frames.count);
+  const texts = new Map<string, boolean>();
+  const matches = (text: string) => {
+    let is = texts.get(text);
+    if (is === undefined)
+      texts.set(text, (is = text !== "" && regex.test(text)));
+    return is;
+  };
+  return (frame) => {
+    if (!judged[frame]) {
+      const file = model.text[model.frames.file[frame]];
+      const is = matches(frameText(model, frame)) || matches(file) ||
+        matches(modulePath(model, frame));
+      judged[frame] = is ? MATCHED : UNMATCHED;
+    }
+    return judged[frame] === MATCHED;
+  };
 }

@@ -6,7 +6,8 @@
 import { viewFor, type Group } from "./groups.ts";
 import type { View } from "./look.ts";
 import { frameNames, frameText, NONE, placeText } from "./names.ts";
-import { weigh, type Question } from "./question.ts";
+import { weighIn } from "./narrow.ts";
+import type { Question } from "./question.ts";
 
 export interface Way {
   frame: number; // of the function with the most weight, its first line; NONE: none
@@ -43,7 +44,7 @@ function weightiest(view: View, weights: Float64Array, sites: Iterable<number>,
 // Of groups that are part of the code; the others have no ways.
 export function waysOf(shown: View, question: Question, group: Group): Ways {
   const view = viewFor(shown, group.kind);
-  const weights = weigh(view.model, question);
+  const weights = weighIn(view, question);
   return {
     via: weightiest(view, weights, group.sites, (site) => view.via(site)),
     caller: weightiest(view, weights, group.sites, (site) => view.caller(site)),

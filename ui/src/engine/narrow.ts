@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads and classes of size and lifetime cut across stacks: what a selection of one leaves of a
+// stack is what is known to be of it, so that it adds up to its row in the table. What is of
+// several is left out; how much that is, is told.
+
+import { groupText } from "./group_text.ts";
+import { isNarrow, type View } from "./look.ts";
+import type { Model } from "./model.ts";
+import { weigh, type Question } from "./question.ts";
+import { classWeights, threadWeights } from "./shares.ts";
+
+// What a thread is called in an address: its name, with its number where others have the same.
+export function threadKey(model: Model, number: number): string {
+  const { threads } = model.facts;
+  const name = threadName(model, number);
+  const isAlone = threads.every((_, i) => i === number || threadName(model, i) !== name);
+  return isAlone ? name : `${name} #${number}`;
+}
+
+function threadName(model: Model, number: number): string {
+  return groupText(model, { kind: "thread", number, several: false });
+}
+
+// null: there is none of that name.
+export function threadOf(model: Model, key: string | null): number | null {
+  if (key === null)
+    return null;
+  const n = Math.max(1, model.facts.threads.length);
+  for (let i = 0; i < n; i++)
+    if (threadKey(model, i) === key)
+      return i;
+  return null;
+}
+
+function compute({ model, look }: View, question: Question): Float64Array {
+  let weights = weigh(model, question);
+  if (look.thread !== null) {
+    const thread = threadOf(model, look.thread);
+    weights = thread === null ? new Float64Array(weights.length)
+      : threadWeights(model, question, weights, thread);
+  }
+  for (const kind of ["size", "lifetime"] as const) {
+    const number = look[kind];
+    if (number !== null)
+      weights = classWeights(model, question, weights, kind, number);
+  }
+  return weights;
+}
+
+const CACHE_MAX = 8;
+const cache = new WeakMap<View, Map<string, Float64Array>>();
+
+// The weight of every site under the question, of what the view is narrowed to. Not to be written
+// to.
+export function weighIn(view: View, question: Question): Float64Array {
+  if (!isNarrow(view.look))
+    return weigh(view.model, question);
+  const key = `${question.measure} ${question.unit} ${question.from} ${question.to}`;
+  const held = cache.get(view) ?? new Map<string, Float64Array>();
+  cache.set(view, held);
+  const weights = held.get(key) ?? compute(view, question);
+  held.delete(key);
+  held.set(key, weights);
+  if (held.size > CACHE_MAX)
+    held.delete(held.keys().next().value!);
+  return weights;
+}
