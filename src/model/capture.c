@@ -52,6 +52,15 @@ void tide_image_drop_pieces(struct tide_image *image)
   image->pieces = NULL;
 }
 
+void tide_image_drop_held(struct tide_image *image)
+{
+  for (size_t i = 0; i < image->n_held; i++)
+    free(image->held[i].bytes);
+  free(image->held);
+  image->held = NULL;
+  image->n_held = 0;
+}
+
 void tide_image_done(struct tide_image *image)
 {
   for (size_t i = 0; i < image->n_modules; i++)
@@ -78,6 +87,7 @@ void tide_image_done(struct tide_image *image)
   tide_columns_free(image->packed_sites);
   free(image->counts.items);
   free(image->threads);
+  tide_image_drop_held(image);
   free(image->ticks);
   free(image->snapshots);
   tide_image_drop_pieces(image);

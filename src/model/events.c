@@ -60,6 +60,7 @@ static void drop_course(struct tide_image *image)
     tide_snapshot_done(&image->snapshots[i]);
   free(image->snapshots);
   free(image->late_frees);
+  tide_image_drop_held(image);
   free(image->ticks);
   image->snapshots = NULL;
   image->late_frees = NULL;

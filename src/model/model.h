@@ -130,6 +130,15 @@ static inline bool tide_event_row_is_before(const struct tide_event_row *a,
 
 // A moment with a name: the program gave it, or whoever controlled the recording. Several may share
 // a name.
+// What one of the largest stacks held at each tick: told in units, rounded down, and from samples
+// of its threads between two snapshots, where it may be short of what threads that had little there
+// then have allocated since.
+struct tide_held_bytes {
+  uint32_t stack;
+  uint32_t shift; // of a unit of 2^shift bytes
+  int64_t *bytes; // per tick; -1: not known
+};
+
 struct tide_mark {
   uint64_t time_ns;
   char *name;
@@ -260,6 +269,8 @@ struct tide_image {
   size_t n_threads_known;
   struct tide_tick *ticks;
   size_t n_ticks;
+  struct tide_held_bytes *held; // what the largest stacks held at the ticks, by rising stack
+  size_t n_held;
   struct tide_mark *marks; // by rising time
   size_t n_marks;
   struct tide_snapshot *snapshots; // by rising time
@@ -366,6 +377,7 @@ void tide_capture_free(struct tide_capture *capture); // NULL is fine
 void tide_image_done(struct tide_image *image);       // frees what it points to; zeroed is fine
 // Of a snapshot that was not read to its end.
 void tide_image_drop_pieces(struct tide_image *image);
+void tide_image_drop_held(struct tide_image *image);
 
 // What a message calls an image: its file, or else what it was read from.
 static inline const char *tide_image_source(const struct tide_image *image)

@@ -236,8 +236,12 @@ static bool look_at_all(struct collecting *c, const struct tide_cell_block *bloc
     any |= c->wanted[i];
     if (first->did.n_alloc != first->did.n_free || first->did.b_alloc != first->did.b_free)
       c->intervals->n_live++;
-    if (c->view->kinds[stack] != TIDE_SITE_PAGES)
+    if (c->view->kinds[stack] != TIDE_SITE_PAGES) {
+      int64_t bytes = (int64_t)(first->did.b_alloc - first->did.b_free);
       add_to_heap(&c->intervals->heap, &first->did);
+      tide_top_cells_offer(&c->intervals->top,
+                           (struct tide_top_cell){block->first + i, stack, bytes});
+    }
   }
   return any;
 }
@@ -307,6 +311,7 @@ void tide_intervals_collect(struct tide_intervals *intervals, struct tide_store_
       .wanted = tide_alloc_array(TIDE_STORE_BLOCK_CELLS, sizeof *c.wanted),
   };
   intervals->n_live = 0;
+  intervals->top.n = 0;
   intervals->heap = (struct tide_tally){0};
   intervals->resizes = (struct tide_resizes){0};
   tide_store_view_map(view); // a copy could be made of two moments, and in any order

@@ -23,6 +23,7 @@
 #pragma once
 #include "model/model.h"
 #include "observe/store_view.h"
+#include "observe/top_cells.h"
 
 struct tide_tally {
   uint64_t n_alloc, b_alloc, n_free, b_free;
@@ -58,6 +59,7 @@ struct tide_intervals {
   size_t n_wides, cap_wides;
   struct tide_interval_block *blocks;
   size_t n_blocks;
+  struct tide_top_cells top;   // heap cells that held most at the last look
   size_t n_live;               // cells that held something at the last look
   struct tide_tally heap;      // sums of all heap cells at the last look
   struct tide_resizes resizes; // likewise

@@ -19,6 +19,9 @@
 // After so many times its own processor time: with snapshots, about one hundredth of a core.
 #define TICK_REST 240
 #define WALK_REST 1000
+// Of many images each has fewer places that are looked at every time: their memory, too, is shared.
+#define FEW_IMAGES 8
+#define FEW_TOPS 8u
 
 void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time_ns)
 {
@@ -30,13 +33,22 @@ void tide_sampler_init(struct tide_sampler *sampler, uint32_t pid, uint64_t time
   tide_rss_init(&sampler->rss, pid, time_ns);
 }
 
+static void forget_ticks(struct tide_sampler *sampler)
+{
+  for (size_t i = 0; i < sampler->n_ticks; i++)
+    free(sampler->ticks[i].tops);
+  sampler->n_ticks = 0;
+}
+
 void tide_sampler_done(struct tide_sampler *sampler)
 {
   tide_rss_done(&sampler->rss);
   for (size_t i = 0; i < sampler->n_snapshots; i++)
     tide_sample_rows_done(&sampler->snapshots[i].rows);
   free(sampler->snapshots);
+  forget_ticks(sampler);
   free(sampler->ticks);
+  free(sampler->tops);
   free(sampler->stragglers);
   tide_sample_rows_done(&sampler->rising);
   free(sampler->rows);
@@ -76,8 +88,11 @@ static int64_t at_least_zero(uint64_t sum)
 static void thin_ticks(struct tide_sampler *sampler)
 {
   size_t kept = 0;
-  for (size_t i = 1; i < sampler->n_ticks; i += 2)
-    sampler->ticks[kept++] = sampler->ticks[i];
+  for (size_t i = 0; i < sampler->n_ticks; i++)
+    if (i % 2)
+      sampler->ticks[kept++] = sampler->ticks[i];
+    else
+      free(sampler->ticks[i].tops);
   sampler->n_ticks = kept;
   sampler->tick_interval_ns *= 2;
 }
@@ -134,6 +149,34 @@ static uint64_t later_of(uint64_t a, uint64_t b)
   return a > b ? a : b;
 }
 
+// Those of a new snapshot, at its expense.
+static void choose_tops(struct tide_sampler *sampler, const struct tide_store_view *view,
+                        size_t n_sharing)
+{
+  uint64_t before = tide_own_cpu_ns();
+  if (sampler->tops && sampler->chosen_ns == sampler->pace.last_ns)
+    return;
+  if (!sampler->tops)
+    sampler->tops = tide_alloc(sizeof *sampler->tops);
+  tide_tops_choose(sampler->tops, &sampler->intervals, view,
+                   n_sharing > FEW_IMAGES ? FEW_TOPS : TIDE_TOP_STACKS);
+  sampler->chosen_ns = sampler->pace.last_ns;
+  tide_snapshot_pace_note_more(&sampler->pace, tide_own_cpu_ns() - before);
+}
+
+// What the largest stacks hold; gives what that took.
+static uint64_t look_at_tops(struct tide_sampler *sampler, struct tide_store_view *view,
+                             struct tide_sample_tick *tick, size_t n_sharing)
+{
+  if (!sampler->n_snapshots || sampler->walked)
+    return 0;
+  choose_tops(sampler, view, n_sharing);
+  uint64_t before = tide_own_cpu_ns();
+  tick->tops = tide_tops_read(sampler->tops, view);
+  tick->n_tops = tick->tops ? sampler->tops->n_stacks : 0;
+  return tide_own_cpu_ns() - before;
+}
+
 uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view *view,
                            uint64_t time_ns, size_t n_sharing)
 {
@@ -155,9 +198,6 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
       tide_rss_take(&sampler->rss, view, time_ns, tick->tick.live_bytes, n_sharing);
   before += sampler->rss.spent_ns; // paid for apart
   uint64_t look_ns = tide_own_cpu_ns() - before + WAKE_NS;
-  sampler->next_tick_ns =
-      time_ns + later_of(sampler->tick_interval_ns, look_ns * TICK_REST * n_sharing);
-
   bool snapshot = tide_snapshot_pace_is_due(&sampler->pace, time_ns, tick->tick.live_bytes,
                                             view->header.n_cells, n_sharing);
   if (snapshot || time_ns >= sampler->next_walk_ns) {
@@ -166,6 +206,9 @@ uint64_t tide_sampler_look(struct tide_sampler *sampler, struct tide_store_view 
     uint64_t walk_ns = tide_own_cpu_ns() - before + WAKE_NS - look_ns;
     sampler->next_walk_ns = time_ns + walk_ns * WALK_REST * n_sharing;
   }
+  look_ns += look_at_tops(sampler, view, tick, n_sharing);
+  sampler->next_tick_ns =
+      time_ns + later_of(sampler->tick_interval_ns, look_ns * TICK_REST * n_sharing);
   return sampler->next_tick_ns;
 }
 
@@ -180,7 +223,7 @@ bool tide_sampler_reset(struct tide_sampler *sampler, struct tide_store_view *vi
   tide_before_free(sampler->before);
   sampler->before = tide_before_new(view, &sampler->intervals, monotonic_ns);
   view->before = sampler->before;
-  sampler->n_ticks = 0;
+  forget_ticks(sampler);
   sampler->tick_interval_ns = FIRST_TICK_INTERVAL_NS;
   sampler->next_tick_ns = sampler->next_walk_ns = time_ns;
   // Snapshots are numbered, and there are only so many numbers.

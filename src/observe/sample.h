@@ -22,6 +22,7 @@
 #include "observe/rss.h"
 #include "observe/snapshot_pace.h"
 #include "observe/store_view.h"
+#include "observe/tops.h"
 
 // ---- rows ----
 //
@@ -63,6 +64,8 @@ void tide_sample_reader_next(struct tide_sample_reader *reader);
 struct tide_sample_tick {
   struct tide_tick tick;
   bool counted; // live blocks and whatever is cumulative are of this moment
+  uint32_t n_tops;
+  struct tide_top_value *tops; // what the largest stacks held; the sampler's
 };
 
 struct tide_sample_snapshot {
@@ -95,6 +98,8 @@ struct tide_sampler {
   size_t n_stragglers, cap_stragglers;
   size_t n_joined; // stragglers of all walks before
   struct tide_intervals intervals;
+  struct tide_tops *tops; // chosen at the snapshot of that time; NULL: none were
+  uint64_t chosen_ns;
   struct tide_late_frees lates;
   bool walked;   // the store cannot be written: snapshots are no instants, and nothing is late
   bool finished; // the target has ended, and all of it was taken

@@ -153,8 +153,12 @@ static void fill_ticks(const struct tide_sampler *sampler, struct tide_image *im
   image->ticks = tide_alloc_array(n - 1, sizeof *image->ticks);
   image->n_ticks = n - 1;
   image->has_tick_resizes = image->has_resized_bytes;
-  for (size_t i = 1; i < n; i++)
+  TIDE_CLEANUP_FREE struct tide_top_tick *tops = tide_alloc_array(n, sizeof *tops);
+  for (size_t i = 1; i < n; i++) {
     image->ticks[i - 1] = ticks[i].tick;
+    tops[i - 1] = (struct tide_top_tick){ticks[i].tops, ticks[i].n_tops};
+  }
+  tide_tops_fill_image(tops, image);
 }
 
 static void fill_rows(struct tide_sampler *sampler, struct tide_image *image)

@@ -99,3 +99,9 @@ void tide_snapshot_pace_note(struct tide_snapshot_pace *pace, uint64_t time_ns, 
   pace->last_bytes = live_bytes;
   pace->is_wanted = false;
 }
+
+void tide_snapshot_pace_note_more(struct tide_snapshot_pace *pace, uint64_t cost_ns)
+{
+  pace->credit_ns -= (double)cost_ns;
+  pace->cost_ns += cost_ns;
+}

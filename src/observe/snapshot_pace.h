@@ -41,6 +41,8 @@ bool tide_snapshot_pace_is_due(struct tide_snapshot_pace *pace, uint64_t time_ns
 // One was taken of so many live bytes and cells, for so much processor time.
 void tide_snapshot_pace_note(struct tide_snapshot_pace *pace, uint64_t time_ns, int64_t live_bytes,
                              uint64_t n_cells, uint64_t cost_ns);
+// And what was done on its occasion took as much.
+void tide_snapshot_pace_note_more(struct tide_snapshot_pace *pace, uint64_t cost_ns);
 
 // How far it is from one moment to another: 1 is as far as two snapshots should be apart.
 double tide_snapshot_pace_way(const struct tide_snapshot_pace *pace, uint64_t span_ns,

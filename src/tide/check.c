@@ -119,6 +119,8 @@ static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
       return breach(diag, idx, "rows of snapshot", i);
   if (!late_frees_are_valid(image, n_frames))
     return breach(diag, idx, "late frees:", image->n_late_frees);
+  if (!tide_held_is_valid(image, n_frames))
+    return breach(diag, idx, "stacks at ticks:", image->n_held);
   if (!events_are_valid(image, n_frames, n_threads))
     return breach(diag, idx, "events:", image->n_events);
   if (!residences_are_valid(image, n_frames))

@@ -156,6 +156,10 @@ static void put_tables(struct writer *w, size_t image_idx)
             TIDE_ROWS_OTHER);
   put_table(w, TIDE_PART_TIMELINE, image_idx, tide_encode_timeline, 0, image->n_ticks,
             TIDE_ROWS_OTHER);
+  if (image->n_held) {
+    tide_encode_held(&w->raw, image);
+    put_body_part(w, TIDE_PART_HELD, image_idx);
+  }
   if (image->has_resident) {
     tide_encode_resident(&w->raw, image);
     put_body_part(w, TIDE_PART_RESIDENT, image_idx);

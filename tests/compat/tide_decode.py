@@ -21,7 +21,7 @@ PART_HEADER = struct.Struct("<4sHHIIQQII")
 MASK64 = (1 << 64) - 1
 FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, MARKS = range(1, 10)
 SYMBOLS, LATE_FREES, ROLL, RESIDENT, COST, ALLOCATORS = 10, 11, 12, 13, 14, 15
-RESIDENCE, EVENTS, END = 16, 17, 255
+RESIDENCE, EVENTS, HELD, END = 16, 17, 18, 255
 STORED, BEHIND, BY_STACK, GOES_ON = 1, 2, 4, 8
 N_REASONS = 22
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
@@ -223,6 +223,7 @@ def decode_image(p, own_index):
     image["has_resized_bytes"] = image["has_tick_resizes"] = image["has_touches"] = False
     image["resident"] = None
     image["allocators"] = None
+    image["held"] = []
     image["residences"] = []
     return image
 
@@ -576,6 +577,30 @@ def decode_allocators(p, image):
         for _ in range(n)]}
 
 
+def decode_held(p, image):
+    if image["held"]:
+        raise Stop("a second word on what was held at ticks")
+    n_ticks, n = p.varint(), p.varint()
+    if n_ticks != len(image["ticks"]):
+        raise Stop("not about the timeline before it")
+    if n > 64 or n * n_ticks > len(p.data):
+        raise Stop("it claims too many rows")
+    stack, series = -1, []
+    for _ in range(n):
+        stack += 1 + p.varint(32)
+        if stack > len(image["frames"]):
+            raise Stop("no such stack")
+        series.append({"stack": stack, "shift": p.varint()})
+        if series[-1]["shift"] > 62:
+            raise Stop("a unit is too large")
+    for one in series:
+        numbers = p.diffs(n_ticks)
+        if any(number > ((1 << 63) - 1) >> one["shift"] for number in numbers):
+            raise Stop("too much was held")
+        one["bytes"] = [number - 1 << one["shift"] if number else -1 for number in numbers]
+    image["held"] = series
+
+
 KINDS, OTHER_KIND = 18, 15
 
 
@@ -672,6 +697,7 @@ TABLES = {
     ALLOCATORS: decode_allocators,
     RESIDENCE: decode_residence,
     EVENTS: decode_events,
+    HELD: decode_held,
 }
 
 

@@ -396,6 +396,23 @@ static void gen_allocators(struct gen *g, struct tide_image *image)
                                                    .peak_bytes = any_signed(g)};
 }
 
+// Behind all else, so that files of before are made as ever.
+static void gen_held(struct gen *g, struct tide_image *image)
+{
+  size_t n_most = image->n_ticks && image->n_frames > 1 ? below(g, 4) : 0;
+  uint32_t stack = 0;
+  image->held = tide_alloc_array(n_most, sizeof *image->held);
+  for (size_t i = 0; i < n_most && stack < image->n_frames; i++) {
+    struct tide_held_bytes *held = &image->held[image->n_held++];
+    *held = (struct tide_held_bytes){.stack = stack, .shift = below(g, 63)};
+    held->bytes = tide_alloc_array(image->n_ticks, sizeof *held->bytes);
+    uint64_t most = (uint64_t)INT64_MAX >> held->shift; // of units, and one
+    for (size_t k = 0; k < image->n_ticks; k++)
+      held->bytes[k] = below(g, 4) ? (int64_t)(any(g) % most << held->shift) : -1;
+    stack += 1 + below(g, 5);
+  }
+}
+
 static void gen_runs(struct gen *g, struct tide_residence *table)
 {
   table->n_classes = any_count(g, 3);
@@ -571,6 +588,8 @@ struct tide_capture *tide_gen_capture(uint64_t seed, size_t scale)
     gen_residences(&g, &capture->images[i]);
   for (size_t i = 0; i < capture->n_images; i++)
     gen_events(&g, &capture->images[i]);
+  for (size_t i = 0; i < capture->n_images; i++)
+    gen_held(&g, &capture->images[i]);
   return capture;
 }
 

@@ -326,6 +326,20 @@ static void put_allocators(struct tide_buf *out, const struct tide_image *image)
   tide_buf_text(out, "]}");
 }
 
+static void put_held(struct tide_buf *out, const struct tide_image *image)
+{
+  tide_buf_text(out, ", \"held\": [");
+  for (size_t i = 0; i < image->n_held; i++) {
+    const struct tide_held_bytes *held = &image->held[i];
+    tide_buf_printf(out, "%s{\"stack\": %u, \"shift\": %u, \"bytes\": [", i ? ", " : "",
+                    held->stack, held->shift);
+    for (size_t k = 0; k < image->n_ticks; k++)
+      tide_buf_printf(out, "%s%" PRId64, k ? ", " : "", held->bytes[k]);
+    tide_buf_text(out, "]}");
+  }
+  tide_buf_text(out, "]");
+}
+
 static void put_list(struct tide_buf *out, const uint64_t *numbers, size_t n)
 {
   for (size_t i = 0; i < n; i++)
@@ -457,6 +471,7 @@ static void put_image(struct tide_buf *out, const struct tide_image *image, bool
   put_events(out, image);
   put_resident(out, image);
   put_allocators(out, image);
+  put_held(out, image);
   tide_buf_text(out, ", \"residences\": [");
   for (size_t i = 0; i < image->n_residences; i++) {
     tide_buf_text(out, i ? ", " : "");

@@ -405,6 +405,65 @@ static void thinning_keeps_every_other(void **state)
   tide_image_done(&image);
 }
 
+// Between two snapshots, too, it is known what the largest stacks hold: of all their threads at the
+// snapshot, and of those that had something there since.
+static void the_largest_are_known_at_every_tick(void **state)
+{
+  struct fixture *f = *state;
+  uint32_t other = fake_store_slot(&f->store, 2, "other");
+  struct tide_cell *left = fake_store_cell(&f->store, f->left, f->slot);
+  struct tide_cell *left_too = fake_store_cell(&f->store, f->left, other);
+  struct tide_cell *right = fake_store_cell(&f->store, f->right, f->slot);
+  fake_store_alloc(&f->store, left, 1000000);
+  fake_store_alloc(&f->store, left_too, 500000);
+  fake_store_alloc(&f->store, right, 100);
+  f->sampler.pace.is_over = true;
+  look(f, 1 * MS); // before any snapshot
+  f->sampler.pace.is_over = false;
+  look_with_snapshot(f, 2 * MS);
+  f->sampler.pace.is_over = true;
+  fake_store_alloc(&f->store, left_too, 2000000);
+  fake_store_free(&f->store, left, 1000000);
+  fake_store_alloc(&f->store, right, 7);
+  f->sampler.next_tick_ns = 0;
+  look(f, 3 * MS);
+  struct tide_image image = image_at(f, 4 * MS);
+  image.peak_ns = 4 * MS;
+  tide_sampler_fill_image(&f->sampler, &image, false);
+  assert_int_equal(image.n_held, 2);
+  const struct tide_held_bytes *held = &image.held[0];
+  assert_int_equal(held->stack, f->left);
+  assert_int_equal(held->shift, 12); // 2,500,000 bytes in units of 4,096
+  assert_int_equal(held->bytes[0], -1);
+  assert_int_equal(held->bytes[1], 1500000 / 4096 * 4096);
+  assert_int_equal(held->bytes[2], 2500000 / 4096 * 4096);
+  assert_int_equal(held->bytes[3], -1); // the peak, and the end: known otherwise
+  assert_int_equal(image.held[1].stack, f->right);
+  assert_int_equal(image.held[1].bytes[1], 100);
+  assert_int_equal(image.held[1].bytes[2], 107);
+  tide_image_done(&image);
+}
+
+// Of more cells than are looked at, the largest; and of these stacks those that ever held most.
+static void of_many_the_largest_are_chosen(void **state)
+{
+  struct fixture *f = *state;
+  enum { N = 400 };
+  for (uint32_t i = 0; i < N; i++) {
+    uint32_t stack = fake_store_node(&f->store, 0x9000 + i, f->left, 0);
+    struct tide_cell *cell = fake_store_cell(&f->store, stack, f->slot);
+    fake_store_alloc(&f->store, cell, 1 + i * 37 % N); // each size once
+  }
+  look_with_snapshot(f, 2 * MS);
+  struct tide_image image = image_at(f, 3 * MS);
+  image.peak_ns = 3 * MS;
+  tide_sampler_fill_image(&f->sampler, &image, false);
+  assert_int_equal(image.n_held, TIDE_TOP_STACKS);
+  for (size_t i = 0; i < image.n_held; i++)
+    assert_true(image.held[i].bytes[0] > N - (int64_t)TIDE_TOP_STACKS);
+  tide_image_done(&image);
+}
+
 static void peak_and_end_are_exact(void **state)
 {
   struct fixture *f = *state;
@@ -501,12 +560,13 @@ UNIT_TESTS(sample_test)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
-      TEST(an_hour_fits_where_a_second_does),   TEST(many_images_share_the_time),
-      TEST(snapshots_hold_what_is_live),        TEST(a_torn_walk_is_never_negative),
-      TEST(thinning_keeps_every_other),         TEST(peak_and_end_are_exact),
-      TEST(counts_are_filled_in_between_walks), TEST(filling_twice_gives_the_same),
-      TEST(snapshots_count_what_came_since),    TEST(counts_that_fall_count_nothing),
-      TEST(counts_add_up_to_the_sites),         TEST(snapshots_of_marks_stay),
+      TEST(an_hour_fits_where_a_second_does),    TEST(many_images_share_the_time),
+      TEST(snapshots_hold_what_is_live),         TEST(a_torn_walk_is_never_negative),
+      TEST(thinning_keeps_every_other),          TEST(peak_and_end_are_exact),
+      TEST(the_largest_are_known_at_every_tick), TEST(of_many_the_largest_are_chosen),
+      TEST(counts_are_filled_in_between_walks),  TEST(filling_twice_gives_the_same),
+      TEST(snapshots_count_what_came_since),     TEST(counts_that_fall_count_nothing),
+      TEST(counts_add_up_to_the_sites),          TEST(snapshots_of_marks_stay),
       TEST(marks_without_end_leave_room),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
