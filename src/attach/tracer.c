@@ -206,7 +206,6 @@ static enum seized seize(struct tide_tracer *tracer, pid_t tid)
       return REFUSED;
     }
   }
-  trace(PTRACE_INTERRUPT, tid, 0, 0);
   TIDE_GROW(tracer->threads, tracer->n, tracer->cap);
   tracer->threads[tracer->n++] = (struct tide_stopped){.tid = tid, .before = before};
   return SEIZED;
@@ -235,7 +234,7 @@ static void note_parents(struct tide_tracer *tracer)
     if (tid <= 0 || is_parent(tracer, tid))
       continue;
     if (!tide_thread_has_children(pid, tid)) {
-      tracer->n_others++;
+      tracer->n_others += tid != pid;
       continue;
     }
     TIDE_GROW(tracer->parents, tracer->n_parents, tracer->parents_cap);
@@ -246,19 +245,17 @@ static void note_parents(struct tide_tracer *tracer)
 }
 
 enum whose {
-  OTHERS,    // of all but parents and the first thread, to which the kernel sends what is sent to
-             // the process
-  CHILDLESS, // of all but parents
+  OTHERS, // of all but parents and the first thread, to which the kernel sends what is sent to the
+          // process
   EVERY
 };
 
 static bool is_of(const struct tide_tracer *tracer, enum whose whose, pid_t tid)
 {
-  return whose == EVERY ||
-         (!is_parent(tracer, tid) && (whose == CHILDLESS || tid != (pid_t)tracer->outside->pid));
+  return whose == EVERY || (!is_parent(tracer, tid) && tid != (pid_t)tracer->outside->pid);
 }
 
-// Seizes and interrupts threads that are not known yet, at most `limit` of them after `skip`.
+// Seizes threads that are not known yet, at most `limit` of them after `skip`.
 static bool seize_new(struct tide_tracer *tracer, enum whose whose, unsigned skip, size_t limit)
 {
   char name[64];
@@ -298,8 +295,23 @@ static void leave_cave(struct tide_tracer *tracer)
   cave->at = 0;
 }
 
-// Parents, which are the last, before others. Those that stand still first. Who does not can only
-// be let go when it stops at last, or by our own end: nobody else must wait for that.
+// Parents and the first thread, before others: their signals would wake those. One that waits for
+// its vfork child may take for ever.
+static void let_signalled_go(struct tide_tracer *tracer)
+{
+  pid_t pid = (pid_t)tracer->outside->pid;
+  for (size_t i = tracer->n; i-- > 0;) {
+    struct tide_stopped *t = &tracer->threads[i];
+    if (t->gone || is_of(tracer, OTHERS, t->tid))
+      continue;
+    if (t->is_still || (!tide_thread_waits_for_vfork(pid, t->tid) &&
+                        await_stop(tracer, t, now_ns() + STOP_LIMIT_NS)))
+      let_one_go(tracer, t);
+  }
+}
+
+// Those that stand still first. Who does not can only be let go when it stops at last, or by our
+// own end: nobody else must wait for that.
 static void let_go(struct tide_tracer *tracer)
 {
   leave_cave(tracer);
@@ -308,9 +320,10 @@ static void let_go(struct tide_tracer *tracer)
       tracer->held_back |= UINT64_C(1) << tracer->threads[0].signal;
     tracer->n = 0;
   }
+  let_signalled_go(tracer);
   for (size_t i = tracer->n; i-- > 0;) {
     struct tide_stopped *t = &tracer->threads[i];
-    if (t->is_still || await_stop(tracer, t, 0))
+    if (!t->gone && (t->is_still || await_stop(tracer, t, 0)))
       let_one_go(tracer, t);
   }
   for (size_t i = tracer->n; i-- > 0;) {
@@ -370,12 +383,15 @@ static bool await_vfork_child(const struct tide_tracer *tracer)
 }
 
 // A thread that runs may make another. When all that are known stand still and the list shows
-// nobody new, there is nobody else.
+// nobody new, there is nobody else. Nobody is interrupted before all are seized: what the kernel
+// keeps for one that is seized wakes that one itself as long as it runs, and only then any other.
 static bool stop_those(struct tide_tracer *tracer, enum whose whose)
 {
   for (;;) {
     size_t first = tracer->n;
     bool ok = seize_new(tracer, whose, 0, SIZE_MAX);
+    for (size_t i = first; i < tracer->n; i++)
+      trace(PTRACE_INTERRUPT, tracer->threads[i].tid, 0, 0);
     for (size_t i = first; i < tracer->n; i++)
       if (!await_stop(tracer, &tracer->threads[i], tracer->since_ns + STOP_LIMIT_NS))
         return give_up(tracer, "a thread did not stop in time");
@@ -396,6 +412,7 @@ bool tide_tracer_stop_all(struct tide_tracer *tracer)
     return take_held(tracer);
   if (!stoppable)
     return give_up(tracer, WAITS_FOR_CHILD);
+  // Signals for the process are kept from when its first thread is seized, so late.
   if (!stop_those(tracer, OTHERS) || !stop_those(tracer, EVERY))
     return false;
   return tracer->n || give_up(tracer, "it has ended");
@@ -412,7 +429,7 @@ static unsigned list_runs(const struct tide_tracer *tracer, uint64_t runs[CANDID
   DIR *dir = opendir(name);
   while (dir && n < CANDIDATES && (entry = readdir(dir))) {
     pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-    if (tid > 0 && !is_parent(tracer, tid))
+    if (tid > 0 && is_of(tracer, OTHERS, tid))
       runs[n++] = tide_thread_runs((pid_t)tracer->outside->pid, tid);
   }
   if (dir)
@@ -450,6 +467,7 @@ static bool stop_nth(struct tide_tracer *tracer, enum whose whose, unsigned nth)
     return give_up(tracer, tide_threads_wait_for_vfork((pid_t)tracer->outside->pid)
                                ? WAITS_FOR_CHILD
                                : "it has ended");
+  trace(PTRACE_INTERRUPT, tracer->threads[0].tid, 0, 0);
   return await_stop(tracer, &tracer->threads[0], tracer->since_ns + STOP_LIMIT_NS) ||
          give_up(tracer, "a thread did not stop in time");
 }
@@ -460,6 +478,21 @@ static bool has_others(struct tide_tracer *tracer)
   if (!tracer->held)
     note_parents(tracer);
   return tracer->n_others;
+}
+
+// It may have had its first child on its way to the stop: then it is let go, and noted as a parent.
+static bool stop_childless(struct tide_tracer *tracer, unsigned nth)
+{
+  for (;; nth = tracer->turn++) {
+    if (!stop_nth(tracer, OTHERS, nth))
+      return false;
+    const struct tide_stopped *thread = &tracer->threads[0];
+    if (thread->gone || !tide_thread_has_children((pid_t)tracer->outside->pid, thread->tid))
+      return true;
+    let_go(tracer);
+    if (!has_others(tracer))
+      return tide_tracer_stop_all(tracer);
+  }
 }
 
 static bool is_alone(const struct tide_tracer *tracer)
@@ -475,14 +508,14 @@ bool tide_tracer_stop_any(struct tide_tracer *tracer)
 bool tide_tracer_stop_one(struct tide_tracer *tracer)
 {
   if (has_others(tracer))
-    return stop_nth(tracer, CHILDLESS, tracer->turn++);
+    return stop_childless(tracer, tracer->turn++);
   return is_alone(tracer) ? tide_tracer_stop_any(tracer) : tide_tracer_stop_all(tracer);
 }
 
 bool tide_tracer_stop_idle(struct tide_tracer *tracer)
 {
   if (has_others(tracer))
-    return stop_nth(tracer, CHILDLESS, find_idlest(tracer));
+    return stop_childless(tracer, find_idlest(tracer));
   return tide_tracer_stop_one(tracer);
 }
 

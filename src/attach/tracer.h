@@ -8,9 +8,8 @@
 // 2. A system call that only we interrupted is made again, as if nothing had happened.
 // 3. A signal that comes while a thread is stopped arrives when it is let go.
 // 4. One that the program ignores wakes nobody: while the thread that it is sent to is traced, the
-//    kernel keeps it, and any other that waits would be woken. So those with children are traced
-//    only while all others are. (So is the first thread when all are stopped. Stopped alone, as it
-//    may be if it has no children, it could have one of kill()'s for the process.)
+//    kernel keeps it, and any other that waits would be woken. So those with children, and the
+//    first thread, which has kill()'s for the process, are traced only while all others are.
 // 5. Who cannot be stopped in time (it waits for its vfork child, say) holds nobody up: all are let
 //    go, to be tried again.
 //
@@ -56,7 +55,7 @@ struct tide_tracer {
   unsigned turn;  // whose it is to be stopped alone
   pid_t *parents; // threads that had children when they were looked at
   size_t n_parents, parents_cap;
-  size_t n_listed, n_others; // threads, and those of them that are no parents
+  size_t n_listed, n_others; // threads, and those of them that are no parents and not the first
   uint64_t since_ns;         // when the stop began
   uint64_t stopped_ns;       // how long the last one took
   pid_t held;            // a thread that the caller holds stopped, alone in its process; 0: none
