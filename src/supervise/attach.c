@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "supervise/attach.h"
 
+#include "attach/leftovers.h"
 #include "attach/sandbox.h"
 #include "base/alloc.h"
 #include "base/proc.h"
@@ -131,14 +132,16 @@ static enum tide_err check_program(const struct tide_candidate *c, struct tide_d
   return err;
 }
 
-// A tidemark has the stores of those it is attached to open and mapped, which would be taken for
-// what a killed one has left in it, and taken away.
+// A tidemark has the stores of those it is attached to open, and soon mapped, which would be taken
+// for what a killed one has left in it, and taken away.
 static bool is_attached_to_others(uint32_t pid)
 {
   char program[PATH_MAX];
+  int fds[TIDE_LEFT_FDS];
   const char *name = tide_proc_exe(pid, program, sizeof program) ? strrchr(program, '/') : NULL;
   return name && !strncmp(name, "/tidemark", 9) &&
-         tide_proc_maps_hold(pid, "/memfd:" TIDE_AGENT_STORE_NAME);
+         (tide_leftovers_fds(pid, fds) ||
+          tide_proc_maps_hold(pid, "/memfd:" TIDE_AGENT_STORE_NAME));
 }
 
 // What only its mappings tell, which take the right to trace.
