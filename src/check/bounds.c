@@ -137,17 +137,17 @@ static void doubt_heap(const struct tide_profile *profile, enum tide_limited wha
 
 enum { HAS_MATCH = 1, HAS_CUT = 2, HAS_NO_NAME = 4 };
 
-static uint8_t look_at_node(const struct tide_profile *profile, struct tide_naming *naming,
-                            const struct tide_filter *filter, uint32_t node)
+// A program has many stacks of few frames: what was said of a frame is kept.
+enum { KEPT = 4096 };
+struct kept_judgement {
+  const struct tide_named_frame *frames; // NULL: none
+  uint8_t bits;
+};
+
+static uint8_t judge_frames(struct tide_naming *naming, const struct tide_filter *filter,
+                            uint32_t node, const struct tide_named_frame *frames, size_t n)
 {
-  const struct tide_frame *frame = &profile->image->frames[node];
-  size_t n;
   uint8_t bits = 0;
-  if (frame->flags & TIDE_FRAME_CUT)
-    return HAS_CUT;
-  if (frame->flags & (TIDE_FRAME_PAGES | TIDE_FRAME_LOST))
-    return 0;
-  const struct tide_named_frame *frames = tide_naming_of_node(naming, node, &n);
   for (size_t i = 0; i < n; i++) {
     bool is_like = filter && tide_filter_judge(filter, naming, &frames[i]) &
                                  (TIDE_FILTER_FUNCTION | TIDE_FILTER_FILE);
@@ -155,6 +155,25 @@ static uint8_t look_at_node(const struct tide_profile *profile, struct tide_nami
     bits |= is_like ? HAS_MATCH : !frames[i].function && is_own ? HAS_NO_NAME : 0;
   }
   return bits;
+}
+
+static uint8_t look_at_node(const struct tide_profile *profile, struct tide_naming *naming,
+                            const struct tide_filter *filter, uint32_t node,
+                            struct kept_judgement kept[KEPT])
+{
+  const struct tide_frame *frame = &profile->image->frames[node];
+  size_t n;
+  if (frame->flags & TIDE_FRAME_CUT)
+    return HAS_CUT;
+  if (frame->flags & (TIDE_FRAME_PAGES | TIDE_FRAME_LOST))
+    return 0;
+  const struct tide_named_frame *frames = tide_naming_of_node(naming, node, &n);
+  struct kept_judgement *own = &kept[((uintptr_t)frames / sizeof *frames) % KEPT];
+  if (!n)
+    return 0;
+  if (own->frames != frames)
+    *own = (struct kept_judgement){frames, judge_frames(naming, filter, node, frames, n)};
+  return own->bits;
 }
 
 // What is known of each stack's frames: bits per frame of the trie, with those outside of it.
@@ -165,9 +184,11 @@ static uint8_t *look_along(const struct tide_profile *profile, struct tide_namin
   const struct tide_filter_options options = {.function = pattern, .file = pattern};
   struct tide_filter *filter = NULL;
   uint8_t *along = tide_alloc_array(image->n_frames + 1, 1);
+  TIDE_CLEANUP_FREE struct kept_judgement *kept = tide_alloc_array(KEPT, sizeof *kept);
   tide_filter_new(&options, &filter, NULL); // whoever read the budget has tried the pattern
   for (uint32_t node = 1; node < image->n_frames; node++)
-    along[node] = along[image->frames[node].parent] | look_at_node(profile, naming, filter, node);
+    along[node] =
+        along[image->frames[node].parent] | look_at_node(profile, naming, filter, node, kept);
   tide_filter_free(filter);
   return along;
 }
@@ -184,7 +205,7 @@ uint8_t *tide_bounds_match(const struct tide_profile *profile, struct tide_namin
 
 struct sums { // of stacks, under the question asked
   int64_t matched, cut, no_name, no_stack;
-  struct tide_numbers numbers; // of the matched
+  struct tide_numbers numbers; // of the matched, for what is uncertain of samples
   bool has_match;
 };
 
@@ -200,8 +221,10 @@ static void sum_sites(const struct tide_profile *profile, struct tide_naming *na
     if (site->kind == TIDE_SITE_LOST) {
       ret_sums->no_stack += site->weight;
     } else if (bits & HAS_MATCH) {
-      const struct tide_numbers numbers = tide_site_numbers(site);
-      tide_numbers_add(&ret_sums->numbers, &numbers);
+      if (profile->image->has_samples) {
+        const struct tide_numbers numbers = tide_site_numbers(site);
+        tide_numbers_add(&ret_sums->numbers, &numbers);
+      }
       ret_sums->matched += site->weight;
       ret_sums->has_match = true;
     } else if (bits & HAS_CUT) {
@@ -281,7 +304,7 @@ static struct tide_bounds bounds_of_run(struct tide_profile *profile, struct tid
       tide_image_is_unrecorded(profile->image))
     return lacking;
   *ret_question = question;
-  tide_profile_ask(profile, &question);
+  tide_profile_ask_anew(profile, &question);
   if (budget->site)
     return bounds_of_site(profile, naming, &question, budget->site);
   return bounds_of(profile->image, tide_question_estimate(profile->image, &question, profile->whole,

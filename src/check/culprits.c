@@ -48,7 +48,7 @@ static void find_places(const struct tide_check_input *input, struct tide_judged
   // Of RSS nobody knows the places: the heap's at its peak are the nearest.
   if (!tide_bounds_find(profile, naming, judged->budget, &bounds, &question))
     question = (struct tide_question){.measure = TIDE_MEASURE_PEAK};
-  tide_profile_ask(profile, &question);
+  tide_profile_ask_anew(profile, &question);
   tide_view_init(&view, profile, naming, NULL, false);
   if (judged->budget->site)
     view_site(&view, judged->budget->site);

@@ -562,8 +562,15 @@ static void weigh_sites(struct tide_profile *profile)
     profile->sites[i].weight = weights[i];
 }
 
+void tide_profile_ask_anew(struct tide_profile *profile, const struct tide_question *question)
+{
+  if (!profile->is_asked || memcmp(&profile->question, question, sizeof *question) != 0)
+    tide_profile_ask(profile, question);
+}
+
 void tide_profile_ask(struct tide_profile *profile, const struct tide_question *question)
 {
+  profile->is_asked = true;
   profile->question = *question;
   weigh_sites(profile);
   profile->question.goes_on |= profile->image->end_kind == TIDE_END_DETACHED;

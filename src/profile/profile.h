@@ -75,6 +75,7 @@ struct tide_profile {
   uint64_t n_stacks;             // distinct heap stacks
   struct tide_question question; // the one asked last
   int64_t whole;                 // what weights are shares of: the sum of them
+  bool is_asked;
 };
 
 // Whether it is asked of such sites: of the heap with what was lost, or of pages.
@@ -91,6 +92,8 @@ void tide_profile_free(struct tide_profile *profile); // NULL is fine
 // allocated bytes, allocations and at last stack, so that an order is the same on every machine.
 // The question must have been made for the profile's image.
 void tide_profile_ask(struct tide_profile *profile, const struct tide_question *question);
+// The same, and nothing where it is what was asked last.
+void tide_profile_ask_anew(struct tide_profile *profile, const struct tide_question *question);
 
 // What a site weighs under a question about the whole run, by its own numbers.
 int64_t tide_profile_weight(const struct tide_profile_site *site,
