@@ -407,12 +407,13 @@ bool tide_live_table_first(struct tide_station *s, uint64_t *region)
   void *memory = tide_table_new(lines);
   uint64_t word = tide_table_opened(shape | (uint64_t)memory << 16);
   tide_live_note_refusal(memory);
-  if (memory &&
-      !__atomic_compare_exchange_n(region, &none, word, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+  if (memory && !__atomic_compare_exchange_n(region, &none, word, false, __ATOMIC_ACQ_REL,
+                                             __ATOMIC_RELAXED)) {
     tide_table_free(memory, lines); // another thread was first
-  else
+  } else {
     s->opened = region;
-  s->n_opened += s->n_opened < 2;
+    s->n_opened += s->n_opened < 2;
+  }
   tide_store_relaxed(&tide_live_latest, region);
   return memory;
 }

@@ -343,6 +343,17 @@ static void entered_late(void)
     bad("a direct table for a few", table_at(2 * n), 0);
 }
 
+// Another thread was first with each region that a thread came to: it has opened none.
+static void always_second(void)
+{
+  struct tide_station *other = map_anew(TIDE_LIVE_DIRECT_BYTES, true, 64), *s = station_new();
+  put(other, 0, 1);
+  uint64_t *region = tide_live_region(places[0].addr), table = *region;
+  for (int i = 0; i < 3; i++)
+    if (!tide_live_table_first(s, region) || *region != table || s->opened)
+      bad("a table of somebody else's", *region, table);
+}
+
 static void keep(struct tide_station *s, int i, uint64_t random)
 {
   put(s, i, random);
@@ -636,6 +647,7 @@ int main(int argc, char **argv)
     }
   in_turn();
   entered_late();
+  always_second();
   fine();
   crowded();
   growing(true);
