@@ -486,7 +486,8 @@ def read_junit(text):
 
 
 def read_sarif(document):
-    """What the schema of SARIF 2.1.0 asks for, of what is used."""
+    """What the schema of SARIF 2.1.0 asks for, of what is used: the golden document, and those of
+    budgets that are kept, broken and of growth, are valid under the official one (2.1.0-rtm.5)."""
     expect(document["version"] == "2.1.0" and len(document["runs"]) == 1, "version")
     run = document["runs"][0]
     driver = run["tool"]["driver"]
