@@ -287,15 +287,27 @@ DEEDS = [("zoom", "zooming"), ("hover", "hovering"), ("scroll", "scrolling"),
          ("search", "searching, a new pattern each frame")]
 
 
+def page_file_row(one):
+    views = {name: seen for name, seen in one["views"].items() if name != "memory"}
+    slowest = max(views, key=lambda name: views[name]["ms"])
+    block = max(seen["block_ms"] for seen in views.values())
+    mib = [one["open"]["bytes"] / 2**20, one["views"]["memory"]["bytes"] / 2**20]
+    return row([f"{one['n_stacks']:,}", number(one["file_bytes"] / 1e6, 1),
+                number(one["graph_ms"], 0), number(one["open_cpu_ms"], 0),
+                number(one["open"]["block_ms"], 0), number(mib[0], 0),
+                f"{number(views[slowest]['ms'], 0)} ({slowest})", number(block, 0),
+                number(mib[1], 0), number(one["brush_ms"]["median"], 0)])
+
+
 def page_lines(entry):
-    whole, paced, unlimited = entry["page"], entry["paced"], entry["unlimited"]
-    lines = [f"The page of a capture with {entry['n_stacks']:,} stacks, "
-             f"{number(entry['file_bytes'] / 1e6, 1)} MB in one file, opened from disk: first "
-             f"paint after {number(whole['first_paint_ms'], 0)} ms, the graph after "
-             f"{number(whole['graph_ms'], 0)} ms, {number(whole['open_cpu_ms'], 0)} ms of CPU "
-             "until all is there. Dragging over the timeline, everything is computed and drawn "
-             f"again {number(whole['brush_ms']['median'], 0)} ms after a move (95 % within "
-             f"{number(whole['brush_ms']['p95'], 0)} ms).", ""]
+    paced, unlimited = entry["paced"], entry["unlimited"]
+    lines = ["The page from a file in which nothing is gathered: until the graph is painted, the "
+             "longest that the page did not answer meanwhile, and memory of the browser's process; "
+             "then every view for the first time, one after another; then how long after a move "
+             "over the timeline everything is drawn again. In ms, and MiB.", ""]
+    lines += header(["Stacks", "MB in the file", "graph", "CPU", "longest block", "memory",
+                     "slowest view", "longest block", "memory", "after a move"])
+    lines += [page_file_row(one) for one in entry["files"]] + [""]
     lines += header([f"Graph of {paced['n_nodes']:,} nodes", "ms per frame", "95 % within",
                      "without limit", "CPU ms of that"])
     for deed, words in DEEDS:

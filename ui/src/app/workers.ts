@@ -59,8 +59,8 @@ function hire<K extends ErrandKind>(
   return new Promise((resolve, reject) => {
     let isThere = false;
     const refuse = () => {
-      if (isThere) reject(new Error("The browser ended the work on the capture: too little memory?"));
-      else resolve(null);
+      if (!isThere) return resolve(null);
+      reject(new Error("The browser ended the work on the capture: too little memory?"));
     };
     const patience = setTimeout(refuse, START_MS);
     worker.onerror = refuse;

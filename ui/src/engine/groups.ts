@@ -280,8 +280,11 @@ function ranked(sharing: Sharing): Group[] {
       all[n++] = g;
   const order = all.subarray(0, n);
   const { bAlloc, nAlloc } = model.sites;
+  const siteOf = new Uint32Array(kind === "stack" ? count : 0);
+  for (let g = 0; g < siteOf.length; g++)
+    siteOf[g] = sharing.sitesOf(g)[0];
   const byAllocated = (a: number, b: number) => {
-    const [x, y] = [sharing.sitesOf(a)[0], sharing.sitesOf(b)[0]];
+    const [x, y] = [siteOf[a], siteOf[b]];
     return bAlloc[y] - bAlloc[x] || nAlloc[y] - nAlloc[x] || x - y;
   };
   order.sort((a, b) => weights[b] - weights[a] || (kind === "stack" ? byAllocated(a, b) : a - b));
