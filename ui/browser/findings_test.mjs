@@ -70,7 +70,7 @@ export const tests = {
     await becomes(async () => (await rows()).length > 1, true, "all places");
   },
 
-  // A thread, a class of size and a search are obeyed by panes alike, told as chips, in the address.
+  // A thread, a class of size and a search are obeyed by panes alike, chips, and in the address.
   async one_selection_everywhere(ground, look) {
     const { groups } = ground.json("report", "phases.tide", "--sort", "leak", "--group", "thread");
     const page = await look(`${ground.served.url}#pane=threads&measure=leak`);

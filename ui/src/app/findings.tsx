@@ -133,7 +133,8 @@ function threadWords(of: Model, { thread, threads }: Card): string {
   const name = clean(groupText(of, { kind: "thread", number: thread } as never));
   const more = threads - 1;
   const { one, many } = GROUP_TERMS.thread;
-  return `${one} ${name}` + (more ? ` and ${count(more, EXACT)} more ${more > 1 ? many : one}` : "");
+  const others = more ? ` and ${count(more, EXACT)} more ${more > 1 ? many : one}` : "";
+  return `${one} ${name}${others}`;
 }
 
 // What is below the program's own line, and what to do, folded.

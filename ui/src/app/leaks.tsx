@@ -74,7 +74,8 @@ export function LeaksPane() {
 function Nothing() {
   const { isFiltered } = use(view);
   const isSearch = use(searchRegex) !== null;
-  const words = isFiltered || isSearch ? "nothing here was kept" : measureTerm(use(model), "leak").nothing;
+  const isPart = isFiltered || isSearch;
+  const words = isPart ? "nothing here was kept" : measureTerm(use(model), "leak").nothing;
   return <p class="nothing">{sentence(words)}.</p>;
 }
 

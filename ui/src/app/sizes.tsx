@@ -4,17 +4,17 @@
 // the first class that weighs anything to the last, and what is of several. A bar leaves its class.
 
 import { computed } from "@preact/signals-core";
+import { LIFE_CLASS_RESIZED } from "../engine/classes.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { groupText } from "../engine/group_text.ts";
 import { group, groupRefusal, type Group } from "../engine/groups.ts";
 import { questionHeading } from "../engine/question_words.ts";
-import { GROUP_TERMS, TERMS } from "../engine/terms.ts";
+import { TERMS } from "../engine/terms.ts";
 import { cell, share } from "../engine/units.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, question, refused, view } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state } from "./state.ts";
-import { sentence } from "./words.ts";
 
 type Kind = "size" | "lifetime";
 
@@ -23,7 +23,8 @@ type Class = Pick<Group, "kind" | "number" | "several" | "last" | "weight">;
 function classesOf(kind: Kind): Class[] | null {
   if (refused.value || groupRefusal(model.value, kind)) return null;
   const { items } = group(view.value, question.value, kind);
-  const told = items.filter(({ several }) => !several);
+  const isOfTime = ({ number }: Group) => kind === "size" || number < LIFE_CLASS_RESIZED;
+  const told = items.filter((one) => !one.several && isOfTime(one));
   const [first, last] = [told[0]?.number ?? 0, told.at(-1)?.number ?? -1];
   const all: Class[] = [];
   for (let number = first; number <= last; number++)
@@ -31,7 +32,7 @@ function classesOf(kind: Kind): Class[] | null {
       told.find((one) => one.number === number) ??
         { kind, number, several: false, last: 0, weight: 0 },
     );
-  return [...all, ...items.filter(({ several }) => several)];
+  return [...all, ...items.filter((one) => one.several || !isOfTime(one))];
 }
 
 const sizes = computed(() => classesOf("size"));
@@ -59,7 +60,7 @@ function Bars({ kind, classes, why }: BarsProps) {
   const of = use(model);
   const asked = use(question);
   const mark = markOfAnswer(of, asked);
-  const title = sentence(GROUP_TERMS[kind].many);
+  const title = kind === "size" ? "Sizes" : "Lifetimes";
   let all = 0;
   let most = 0;
   for (const { weight } of classes ?? []) {

@@ -65,7 +65,8 @@ export const ranked = computed<Group[]>(() => {
   const [id, up] = order.value.split(" ");
   if (!id) return items;
   const context = { model: model.value, question: question.value, whole: wholeWeight.value };
-  const columns = [nameColumn, ...tableColumns(model.value, question.value, all.kind, isPart.value)];
+  const known = tableColumns(model.value, question.value, all.kind, isPart.value);
+  const columns = [nameColumn, ...known];
   const column = columns.find((one) => one.id === id);
   return column ? sorted(items, column, up === "true", context) : items;
 });
@@ -245,7 +246,8 @@ function Nothing() {
   const { nothing } = measureTerm(use(model), measure);
   const isAll = from === null && to === null && !use(view).isFiltered;
   const isSearch = use(searchRegex) !== null;
-  const words = isSearch ? "no row here has a match of the search" : isAll ? nothing : "nothing here weighs anything under this question";
+  const none = isAll ? nothing : "nothing here weighs anything under this question";
+  const words = isSearch ? "no row here has a match of the search" : none;
   return <p class="nothing">{sentence(words)}.</p>;
 }
 

@@ -26,9 +26,10 @@ const threads = computed(() => (why.value ? null : group(view.value, question.va
 function ThreadName({ row, name }: { row: Group; name: string }) {
   const of = use(model);
   const { thread } = use(state);
-  const place = <span class="muted">{groupPlace(of, row)}</span>;
   if (row.several) return <span class="name">{name}</span>;
   const key = threadKey(of, row.number);
+  const apart = clean(key).slice(name.length); // where others have the same name, and no number
+  const place = <span class="muted">{groupPlace(of, row) || apart}</span>;
   const isNow = thread === key;
   return (
     <>

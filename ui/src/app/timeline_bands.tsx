@@ -43,7 +43,8 @@ function getReady(): void {
 
 export const bands = computed<Bands | null>(() => {
   const of = model.value;
-  if (!isWanted.value || isNarrow(view.value.look) || of.snapshots.count < 3 || groupRefusal(of, kind.value)) return null;
+  if (!isWanted.value || isNarrow(view.value.look)) return null;
+  if (of.snapshots.count < 3 || groupRefusal(of, kind.value)) return null;
   if (!isReady.value) {
     getReady();
     return null;

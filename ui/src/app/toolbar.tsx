@@ -225,7 +225,12 @@ function Search({ result }: { result: string }) {
         {fault ?? result}
       </output>
       {search && !fault && (
-        <button type="button" class="plain" title="Leave only stacks with such a function" onClick={only}>
+        <button
+          type="button"
+          class="plain"
+          title="Leave only stacks with such a function"
+          onClick={only}
+        >
           Only these
         </button>
       )}
