@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The header's functions are weak: a dynamic program that calls one has its name among the symbols
+// that it does not define, recorder or not. A static one has resolved them to nothing, and cannot
+// be told from one that does not ask. Read from outside, once the process runs again.
 #define _GNU_SOURCE
 #include "attach/asks.h"
 
