@@ -21,6 +21,7 @@ struct tide_pprof_base {
   struct entry *entries; // by rising stack
   size_t n;
   uint64_t allocated_bytes; // in all
+  uint64_t end_ns;          // when it was taken
   bool is_reset;
 };
 
@@ -68,6 +69,7 @@ struct tide_pprof_base *tide_pprof_base_take(const struct tide_profile *profile)
   uint64_t *hashes = stack_hashes(profile->image);
   base->n = profile->n_sites;
   base->allocated_bytes = profile->totals.b_alloc;
+  base->end_ns = profile->image->end_ns;
   base->is_reset = profile->image->is_reset;
   base->entries = tide_alloc_array(base->n + 1, sizeof *base->entries);
   for (size_t i = 0; i < base->n; i++)
@@ -87,11 +89,13 @@ void tide_pprof_base_free(struct tide_pprof_base *base)
   free(base);
 }
 
-// The numbers were reset between the two: all that was allocated since then is new.
+// The numbers were reset between the two: all that was allocated since then is new. They begin
+// then; of several processes, the first of them does.
 static bool is_reset_since(const struct tide_pprof_base *base, const struct tide_profile *profile)
 {
-  return profile->image->is_reset &&
-         (!base->is_reset || profile->totals.b_alloc < base->allocated_bytes);
+  const struct tide_image *image = profile->image;
+  return image->is_reset && (!base->is_reset || image->start_ns >= base->end_ns ||
+                             profile->totals.b_alloc < base->allocated_bytes);
 }
 
 void tide_pprof_base_subtract(const struct tide_pprof_base *base,
@@ -110,7 +114,7 @@ void tide_pprof_base_subtract(const struct tide_pprof_base *base,
         base->n ? bsearch(&key, base->entries, base->n, sizeof key, by_stack) : NULL;
     if (before)
       values[i] -= before->values[row][unit];
-    // After another reset that nothing tells of; never less than nothing.
+    // After a reset of some of several processes; never less than nothing.
     if (is_allocated && profile->image->is_reset && values[i] < 0)
       values[i] = 0;
   }

@@ -182,7 +182,8 @@ static void draw_summary(const struct drawing *d)
                     d->top->ended ? "nothing was recorded" : "nothing was recorded yet");
     return;
   }
-  char *pieces[] = {live_words(d), rss_words(d), peak_words(d), reset_words(d), calls_words(d)};
+  // What has no room is left out from the end: what the rest is to be read by comes early.
+  char *pieces[] = {live_words(d), reset_words(d), rss_words(d), peak_words(d), calls_words(d)};
   enum { N = sizeof pieces / sizeof *pieces };
   put_pieces(d, 1, d->canvas->n_columns, TIDE_INK_PLAIN, pieces, N);
   free_pieces(pieces, N);

@@ -5,7 +5,8 @@ import json
 
 from command_ctl import Puppet, check, numbers, sampled_live
 from command_inside import INCLUDE
-from command_serve import serving
+from command_push import Sink, pushing, wait_for
+from command_serve import begun, serving, values_of
 from ground import expect, test
 
 WAYS = "run", "agent", "attach"
@@ -292,3 +293,32 @@ def reset_as_collectors_see_it(ground):
         service.tell("x")
         got = service.metrics()
         expect(got["tidemark_heap_allocations_total"] == 1, f"{got}")
+        waiting = begun(service, "/debug/pprof/heap?seconds=2")
+        for _ in range(3):  # who asks later is answered later: it has begun then
+            service.get("/debug/pprof/heap")
+        service.tell("x")
+        done = ground.run(ground.tidemark, "ctl", pid, "reset")
+        expect(done.status == 0, done.stderr)
+        service.tell("xxxxx")
+        sums, _ = values_of(waiting.getresponse().read())
+        waiting.close()
+        # Allocations are those since the reset, what is in use that since it was asked for.
+        expect(sums == [5, 500, 6, 600], f"{sums}")
+
+
+@test
+def reset_between_two_pushes(ground):
+    """A server that sums what it is sent has all that was recorded, before and after."""
+    with Sink() as sink:
+        with pushing(ground, f"pyroscope={sink.url}") as service:
+            service.tell("x" * 10)
+
+            def pushed():
+                return sum(one[1]["alloc_space"] for one in sink.profiles())
+            wait_for(lambda: pushed() == 151000, "what was allocated before", 60)
+            done = ground.run(ground.tidemark, "ctl", service.child.pid, "reset")
+            expect(done.status == 0, done.stderr)
+            service.tell("x" * 20)
+            wait_for(lambda: pushed() == 153000, "what was allocated since", 60)
+        last = sink.profiles()[-1][1]
+        expect(last["inuse_space"] == 103000, f"{last}")

@@ -213,31 +213,34 @@ def serve_dialects(ground):
         expect(status == 302 and headers["Location"] == "pprof/", f"{status} {headers}")
 
 
+def varints(packed):
+    begin = 0
+    for at, byte in enumerate(packed):
+        if byte < 128:
+            yield packed[begin:at + 1]
+            begin = at + 1
+
+
+def values_of(body):
+    """The sums of the columns, and for how long."""
+    found = list(fields(gzip.decompress(body)))
+    sums, lasted = [0] * 4, dict(found).get(10)
+    for sample in (value for key, value in found if key == 2):
+        packed = next(value for key, value in fields(sample) if key == 2)
+        values = [n for _, n in fields(b"".join(b"\x08" + one for one in varints(packed)))]
+        sums = [(a + b) % (1 << 64) for a, b in zip(sums, values)]
+    return sums, lasted
+
+
+def begun(service, path):
+    connection = http.client.HTTPConnection(service.host, service.port, timeout=60)
+    connection.request("GET", path)
+    return connection
+
+
 @test
 def serve_differences(ground):
     """Over some seconds, of all four columns; others are answered meanwhile."""
-    def values_of(body):
-        """The sums of the columns, and for how long."""
-        found = list(fields(gzip.decompress(body)))
-        sums, lasted = [0] * 4, dict(found).get(10)
-        for sample in (value for key, value in found if key == 2):
-            packed = next(value for key, value in fields(sample) if key == 2)
-            values = [n for _, n in fields(b"".join(b"\x08" + one for one in varints(packed)))]
-            sums = [(a + b) % (1 << 64) for a, b in zip(sums, values)]
-        return sums, lasted
-
-    def varints(packed):
-        begin = 0
-        for at, byte in enumerate(packed):
-            if byte < 128:
-                yield packed[begin:at + 1]
-                begin = at + 1
-
-    def begun(service, path):
-        connection = http.client.HTTPConnection(service.host, service.port, timeout=60)
-        connection.request("GET", path)
-        return connection
-
     with serving(ground) as service:
         waiting = [begun(service, "/debug/pprof/heap?seconds=3"),
                    begun(service, "/debug/pprof/allocs?seconds=3&process=all")]

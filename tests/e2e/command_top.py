@@ -215,8 +215,14 @@ def top_runs_a_command(ground):
 def top_shows_the_end_of_a_command(ground):
     with Told(ground) as told, Pane(ground, ground.tidemark, "top", "--", told.program,
                                     told.path) as pane:
-        pane.shows(HUNDRED)
+        pid = re.search(r"process (\d+)", pane.shows(HUNDRED))[1]
+        done = ground.run(ground.tidemark, "ctl", pid, "reset")
+        expect(done.status == 0, done.stderr)
         told.hold_more()
+        pane.shows("since a reset at ", TWO_HUNDRED)
+        pane.keys("s", "t")
+        pane.shows(r"allocated +share", HUNDRED + r" .*make", without=[TWO_HUNDRED + r" .*make"])
+        pane.keys("s", "l")
         told.end()
         pane.shows("exited 3", "ended", TWO_HUNDRED)
         pane.keys("q")
