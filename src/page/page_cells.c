@@ -143,3 +143,17 @@ void tide_page_ticks_write(const struct tide_image *image, struct tide_page_colu
     tide_page_column_add(&columns[TIDE_PAGE_TICK_PAGE_BYTES], (double)tick->page_bytes);
   }
 }
+
+void tide_page_held_write(const struct tide_page_sites *sites, const struct tide_image *image,
+                          struct tide_page_column *columns)
+{
+  for (size_t i = 0; i < image->n_held; i++) {
+    const struct tide_held_bytes *held = &image->held[i];
+    uint32_t number = sites->of_stack[held->stack];
+    if (!number || number > sites->n_kept) // one of several that are gathered says nothing of them
+      continue;
+    tide_page_column_add(&columns[TIDE_PAGE_HELD_SITE], number - 1);
+    for (size_t k = 0; k < image->n_ticks; k++)
+      tide_page_column_add(&columns[TIDE_PAGE_HELD_BYTES], (double)held->bytes[k]);
+  }
+}

@@ -111,3 +111,26 @@ test("the longest time without a look counts the start and the end", () => {
   model.snapshots.ns.set([30, 31, 45]);
   assert.equal(worstGap(model, 50), 30);
 });
+
+// Two stacks that go up and down between two snapshots: the one was looked at, the other was not.
+test("between snapshots a band is what was seen of it, and a share of what is left", () => {
+  const model = synthetic({ seed: 5, nodes: 60, sites: 12, snapshots: 3, ticks: 5 });
+  const { snapshots, ticks } = model;
+  const view = makeView(model, emptyLook);
+  const plain = makeBands(view, "stack", "bytes", 4);
+  assert.equal(plain.atTicks, null);
+  const site = plain.bands[0].group.sites[0];
+  const seen = [...ticks.ns].map((_, t) => (t === 0 ? -1 : 1000 * t));
+  const held = { sites: Uint32Array.of(site), bytes: Float64Array.from(seen) };
+  const known = { ...model, held, ticks: { ...ticks, liveBytes: ticks.liveBytes.map(() => 1e12) } };
+  const made = makeBands(makeView(known, emptyLook), "stack", "bytes", 4);
+  assert.deepEqual(made.bands.map(({ live }) => live), plain.bands.map(({ live }) => live));
+  const alone = plain.bands[0].group.sites.length === 1;
+  for (let t = 1; t < ticks.count && alone; t++)
+    assert.equal(made.atTicks![0][t], 1000 * t);
+  for (let t = 0; t < ticks.count; t++) {
+    const sum = made.atTicks!.reduce((all, values) => all + values[t], 0);
+    assert.ok(sum <= 1e12 * (1 + 1e-9), "together no more than the heap");
+  }
+  assert.ok(snapshots.count === 3);
+});

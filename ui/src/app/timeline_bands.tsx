@@ -2,8 +2,8 @@
 //
 // Who held the heap, on the timeline: bands below the line of live bytes, and a list of them. At a
 // snapshot a band is exactly as high as its group's number there. Between two the line is known and
-// its shares are not: they are drawn as if they went straight, and paler where the two snapshots
-// are far apart.
+// of its shares those of the largest stacks, which were looked at with it; the others are drawn as
+// if they went straight, and paler where the two snapshots are far apart.
 
 import { computed, signal } from "@preact/signals-core";
 import type uPlot from "uplot";
@@ -69,8 +69,19 @@ export const bandColour = (i: number) => `--flame-${i}`;
 
 // ---- drawing ----
 
-// Shares of the bands at any time, straight between the snapshots around it.
-function sharesAt({ snapshots }: Model, { bands, total }: Bands, ns: number): Float64Array {
+// Shares of the bands at any time: at a tick what was seen, else straight between the snapshots.
+function sharesAt(of: Model, shown: Bands, ns: number): Float64Array {
+  const { ticks, snapshots } = of;
+  const tick = indexAt(ticks.ns, ns);
+  const isSnapshot = snapshots.ns[indexAt(snapshots.ns, ns)] === ns;
+  const live = ticks.ns[tick] === ns && !isSnapshot ? ticks.liveBytes[tick] : 0;
+  const seen = live > 0 ? shown.atTicks : null;
+  return seen
+    ? Float64Array.from(seen, (bytes) => bytes[tick] / live)
+    : straightShares(of, shown, ns);
+}
+
+function straightShares({ snapshots }: Model, { bands, total }: Bands, ns: number): Float64Array {
   const before = indexAt(snapshots.ns, ns);
   const after = Math.min(before + 1, snapshots.count - 1);
   const near = Math.max(0, before);

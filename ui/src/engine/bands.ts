@@ -8,6 +8,7 @@
 // second keeps the curves of those chosen.
 
 import { totalAtSnapshots } from "./curves.ts";
+import { heldParts, straightAt, type HeldPart } from "./held.ts";
 import { group, type Group, type GroupKind } from "./groups.ts";
 import type { View } from "./look.ts";
 import { SiteKind, type Model } from "./model.ts";
@@ -22,6 +23,7 @@ export interface Bands {
   bands: Band[]; // by falling maximum
   others: Float64Array; // per snapshot: all that is in none of them
   total: Float64Array;
+  atTicks: Float64Array[] | null; // per band and tick; null: nobody looked
 }
 
 const NO_BAND = 0xffffffff;
@@ -75,6 +77,24 @@ function measureFor(model: Model): Measure {
   return order.find((measure) => isHeld(model, measure)) ?? "total";
 }
 
+// What bands hold at ticks: what was looked at then, and of the rest of the heap the share that
+// their own rest has of it, straight between the snapshots around.
+function bandsAtTicks(
+  model: Model, live: Float64Array[], total: Float64Array, held: HeldPart[],
+): Float64Array[] {
+  const sum = (at: (part: HeldPart) => number) => held.reduce((all, part) => all + at(part), 0);
+  const rest = total.map((all, s) => all - sum((part) => part.atSnapshots[s]));
+  const left = model.ticks.liveBytes.map((all, t) =>
+    Math.max(0, all - sum((part) => part.atTicks[t])));
+  return live.map((values, k) => {
+    const { atSnapshots, atTicks } = held[k];
+    const shares = values.map((value, s) =>
+      rest[s] > 0 ? Math.min(1, Math.max(0, value - atSnapshots[s]) / rest[s]) : 0);
+    return atTicks.map((bytes, t) =>
+      bytes + straightAt(model, shares, model.ticks.ns[t]) * left[t]);
+  });
+}
+
 // At most `most` of them; groups that a filter leaves out are among the others.
 export function makeBands(view: View, kind: GroupKind, unit: Unit, most: number): Bands {
   const { model } = view;
@@ -85,13 +105,16 @@ export function makeBands(view: View, kind: GroupKind, unit: Unit, most: number)
   const order = items.map((_, i) => i).filter((i) => highest[i] > 0);
   order.sort((a, b) => highest[b] - highest[a] || a - b);
   const chosen = order.slice(0, most).map((i) => items[i]);
-  const live = curves(model, unit, bandOfSites(model, chosen), chosen.length);
+  const bandOf = bandOfSites(model, chosen);
+  const live = curves(model, unit, bandOf, chosen.length);
   const others = total.map((sum, s) => {
     for (const values of live)
       sum -= values[s];
     return Math.max(0, sum); // at the peak, shares add up to it within a bound only
   });
-  return { bands: chosen.map((one, i) => ({ group: one, live: live[i] })), others, total };
+  const held = unit === "bytes" ? heldParts(model, bandOf, chosen.length) : null;
+  const atTicks = held && bandsAtTicks(model, live, total, held);
+  return { bands: chosen.map((one, i) => ({ group: one, live: live[i] })), others, total, atTicks };
 }
 
 // The longest time between two snapshots that follow each other, the start and the end among them.

@@ -3,7 +3,7 @@
 // From the block of bytes that docs/page-data.md describes to a model. The block is data: whatever
 // is wrong with it, the reader hears one sentence, and nothing behind it sees a bad index.
 
-import type { Facts, Model, Numbers, Rows, Sites, Snapshots } from "./model.ts";
+import type { Facts, Held, Model, Numbers, Rows, Sites, Snapshots } from "./model.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
 
 const MAGIC = "TidePage";
@@ -386,6 +386,11 @@ function readTicks(columns: Columns): Model["ticks"] {
   };
 }
 
+function readHeld(columns: Columns, nSites: number, nTicks: number): Held {
+  const sites = columns.indexes("held_site", nSites);
+  return { sites, bytes: columns.numbers("held_bytes", sites.length * nTicks) };
+}
+
 function readFrames(columns: Columns, nTexts: number, nModules: number): Model["frames"] {
   const fn = columns.indexes("frame_function", nTexts);
   const count = fn.length;
@@ -437,6 +442,7 @@ function readModel(columns: Columns, facts: Facts): Model {
   const rows = readRows(columns, sites.count, facts.threads.length);
   addUp(rows, sites);
   const snapshots = readSnapshots(columns, sites.count);
+  const ticks = readTicks(columns);
   return {
     facts, text, modules, frames, nodes, sites, rows,
     builds: columns.has("module_build")
@@ -445,6 +451,7 @@ function readModel(columns: Columns, facts: Facts): Model {
     histograms: readHistograms(columns, sites.count),
     snapshots,
     lateFrees: readLateFrees(columns, sites.count, snapshots.count),
-    ticks: readTicks(columns),
+    ticks,
+    ...(columns.has("held_site") && { held: readHeld(columns, sites.count, ticks.count) }),
   };
 }

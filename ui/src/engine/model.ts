@@ -20,6 +20,7 @@ export interface Model {
   snapshots: Snapshots;
   lateFrees: LateFrees;
   ticks: Ticks;
+  held?: Held;
 }
 
 export interface Frames {
@@ -110,6 +111,11 @@ export interface Ticks {
   nFree: Float64Array;
   rss: Float64Array;
   pageBytes: Float64Array;
+}
+
+export interface Held { // what some of the largest sites held at the ticks
+  sites: Uint32Array;
+  bytes: Float64Array; // per site a number for each tick; -1: not known
 }
 
 export interface Image {
