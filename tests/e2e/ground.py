@@ -14,6 +14,9 @@ import record
 import report_json
 
 TESTS = {}
+# Programs that were built, by what they were built of: every second one is asked for again. Those
+# that have files beside them, or are made of some, are not among them.
+MADE = {}
 
 # 100 blocks of 50 bytes, then whatever the test asks for.
 ALLOCATE = """
@@ -39,6 +42,12 @@ def expect(condition, why):
         raise record.Failure(why)
 
 
+def copy(source, path):
+    """By a process of its own: a file that is open for writing here may not be run, and a child of
+    another test's would have it open, too."""
+    subprocess.run(["cp", "--remove-destination", source, path], check=True)
+
+
 class Ground:
     """One test's directory and tools."""
 
@@ -53,11 +62,19 @@ class Ground:
         if not shutil.which(compiler):
             raise record.Skip(f"no {compiler} here")
         path = self.scratch / name
+        key = (compiler, source, *map(str, flags))
+        if key in MADE:
+            copy(MADE[key], path)
+            return path
         done = subprocess.run([compiler, "-O1", "-g", f"-fdebug-prefix-map={os.getcwd()}=/source",
                                "-fno-builtin", "-x", "c", "-", "-o", path, *flags],
                               input=source, capture_output=True, text=True)
         if done.returncode:
             raise record.Failure(f"{name} does not build: {done.stderr.strip()[-200:]}")
+        if not any("/" in word or "split" in word for word in key[2:]):
+            kept = self.scratch.parent / f"made-{hash(key):x}"
+            copy(path, kept)
+            MADE[key] = kept
         return path
 
     def program(self, body, name="prog", *flags):
