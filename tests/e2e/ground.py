@@ -72,7 +72,7 @@ class Ground:
         if done.returncode:
             raise record.Failure(f"{name} does not build: {done.stderr.strip()[-200:]}")
         if not any("/" in word or "split" in word for word in key[2:]):
-            kept = self.scratch.parent / f"made-{hash(key):x}"
+            kept = self.scratch.parent / f"made-{self.scratch.name}-{hash(key):x}"
             copy(path, kept)
             MADE[key] = kept
         return path
