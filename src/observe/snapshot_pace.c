@@ -13,6 +13,8 @@
 #define NEW_CELL_NS 150     // of one that was not there
 #define CHEAP_REST 400      // times its cost between two: nobody minds
 #define PER_RUN 56          // where they are dear: somewhat more than 50, as looks may come late
+#define LONGEST_PART 2      // of the run without one: it is taken on credit
+#define CREDIT_PART 30      // of the run, for such a one at most
 #define BYTES_PER_MOST 25   // the heap changed by a 25th of the most it held is an interval's way
 
 void tide_snapshot_pace_init(struct tide_snapshot_pace *pace, uint64_t time_ns)
@@ -76,6 +78,14 @@ static double guess_ns(const struct tide_snapshot_pace *pace, uint64_t n_cells)
   return (double)n_cells * CELL_NS + (double)n_new * NEW_CELL_NS;
 }
 
+// Is the hole so wide that it matters more than what is owed?
+static bool has_credit(const struct tide_snapshot_pace *pace, uint64_t time_ns, double guessed_ns)
+{
+  uint64_t run_ns = ns_since(time_ns, pace->begun_ns);
+  return run_ns >= FIRST_NS && ns_since(time_ns, pace->last_ns) >= run_ns / LONGEST_PART &&
+         guessed_ns <= (double)run_ns / CREDIT_PART;
+}
+
 bool tide_snapshot_pace_is_due(struct tide_snapshot_pace *pace, uint64_t time_ns,
                                int64_t live_bytes, uint64_t n_cells, uint64_t n_sharing)
 {
@@ -86,7 +96,8 @@ bool tide_snapshot_pace_is_due(struct tide_snapshot_pace *pace, uint64_t time_ns
     return pace->is_wanted && !pace->is_over;
   double way = way_at(pace, ns_since(time_ns, pace->last_ns), present_interval_ns(pace, time_ns),
                       pace->last_bytes, live_bytes);
-  return way >= 1 && pace->credit_ns >= guess_ns(pace, n_cells);
+  double guessed_ns = guess_ns(pace, n_cells);
+  return way >= 1 && (pace->credit_ns >= guessed_ns || has_credit(pace, time_ns, guessed_ns));
 }
 
 void tide_snapshot_pace_note(struct tide_snapshot_pace *pace, uint64_t time_ns, int64_t live_bytes,

@@ -8,7 +8,8 @@
 //     out doubles the interval: of what is left none is further from the next than that.
 //  2. They are paid for: by a two-hundredth of the time, and more of it in the first moments of a
 //     run, most of which are short. What was not spent stays, so that a dear one among many cheap
-//     ones makes no hole.
+//     ones makes no hole. One whenever the run has doubled is taken on credit, if it takes no
+//     thirtieth of it: a program that makes a million stacks in seconds has some.
 //  3. Where they are dear they come no more often than a fiftieth of the run needs.
 // By 2 a program of very many stacks has wider gaps: whoever shows the run says how wide
 // (model/image_sums.h).

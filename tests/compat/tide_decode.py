@@ -6,137 +6,24 @@ docs/numbers.md, and nothing else.
     tide_decode.py FILE        prints everything in the file as JSON
 
 It shares no code and no shortcut with the C reader: where the two disagree, one of them or the
-document is wrong. Needs Python's `zstandard`, or else the `zstd` program.
+document is wrong.
 """
 import itertools
 import json
 import struct
-import subprocess
 import sys
-import tempfile
 import zlib
+
+from tide_payload import MASK64, Payload, Stop, signed, unpack_zstd
 
 MAGIC = b"\x89TIDE\r\n\x1a"
 PART_HEADER = struct.Struct("<4sHHIIQQII")
-MASK64 = (1 << 64) - 1
 FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, MARKS = range(1, 10)
 SYMBOLS, LATE_FREES, ROLL, RESIDENT, COST, ALLOCATORS = 10, 11, 12, 13, 14, 15
 RESIDENCE, EVENTS, HELD, END = 16, 17, 18, 255
 STORED, BEHIND, BY_STACK, GOES_ON = 1, 2, 4, 8
 N_REASONS = 22
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
-
-
-class Stop(Exception):
-    """The file is cut, damaged or malformed from here on."""
-
-
-def unpack_zstd(stored, n_raw, prefix=None):
-    try:
-        import zstandard
-
-        before = None
-        if prefix is not None:
-            before = zstandard.ZstdCompressionDict(
-                prefix, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-        unpack = zstandard.ZstdDecompressor(dict_data=before)
-        return unpack.decompress(stored, max_output_size=n_raw)
-    except ImportError:
-        with tempfile.NamedTemporaryFile() as before:
-            before.write(prefix or b"")
-            before.flush()
-            argv = ["zstd", "-dcq"] + (["-D", before.name] if prefix is not None else [])
-            done = subprocess.run(argv, input=stored, capture_output=True, check=False)
-        if done.returncode != 0:
-            raise Stop("zstd refuses a frame") from None
-        return done.stdout
-
-
-def signed(value):
-    value &= MASK64
-    return value - (1 << 64) if value >> 63 else value
-
-
-class Payload:
-    """A cursor over the payload of one part."""
-
-    def __init__(self, data):
-        self.data = data
-        self.at = 0
-
-    def take(self, n):
-        if n > len(self.data) - self.at:
-            raise Stop("a payload is too short")
-        self.at += n
-        return self.data[self.at - n : self.at]
-
-    def u8(self):
-        return self.take(1)[0]
-
-    def varint(self, bits=64):
-        value = shift = 0
-        while True:
-            byte = self.u8()
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                break
-            if shift >= 70:
-                raise Stop("a varint is too long")
-        if value >> bits:
-            raise Stop("a number is too large")
-        return value
-
-    def zigzag(self, bits=64):
-        value = self.varint()
-        value = (value >> 1) ^ -(value & 1)
-        if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
-            raise Stop("a number is too large")
-        return value
-
-    def bytes(self):
-        return self.take(self.varint())
-
-    def string(self):
-        data = self.bytes()
-        if b"\0" in data:
-            raise Stop("a string has a zero byte")
-        return data.decode("latin-1")
-
-    def column(self, n, read):
-        return [read() for _ in range(n)]
-
-    def diffs(self, n, as_signed=False):
-        """A column of differences to the row before."""
-        values, value = [], 0
-        for _ in range(n):
-            value = (value + self.zigzag()) & MASK64
-            values.append(signed(value) if as_signed else value)
-        return values
-
-    def rises(self, n):
-        values, value = [], 0
-        for _ in range(n):
-            value += self.varint()
-            if value > MASK64:
-                raise Stop("time runs out of 64 bits")
-            values.append(value)
-        return values
-
-    def table(self, n_before):
-        first, n = self.varint(), self.varint()
-        if first != n_before:
-            raise Stop("a table does not continue")
-        if n > len(self.data):
-            raise Stop("a table claims too many rows")
-        return n
-
-    def has_appended(self, n_before, n, had):
-        """Does the table go on with what a version appended? All of its parts do, or none."""
-        here = self.at < len(self.data)
-        if n_before and n and here != had:
-            raise Stop("a table changes its columns")
-        return had if n_before else here
 
 
 def decode_facts(p):

@@ -193,7 +193,8 @@ async function turnTo(page, address) {
 async function memory(session) {
   const { processInfo } = await session.send("SystemInfo.getProcessInfo");
   const bytes = (id, file, key) => {
-    const line = readFileSync(`/proc/${id}/${file}`, "utf8").split("\n").find((l) => l.startsWith(key));
+    const lines = readFileSync(`/proc/${id}/${file}`, "utf8").split("\n");
+    const line = lines.find((l) => l.startsWith(key));
     return 1024 * Number(/\d+/.exec(line)[0]);
   };
   const renderers = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id);
@@ -219,7 +220,8 @@ async function measurePage(path) {
     Object.assign(open, await memory(session));
     const views = {};
     if (options.views) {
-      for (const [name, address] of Object.entries(VIEWS)) views[name] = await turnTo(page, address);
+      for (const [name, address] of Object.entries(VIEWS))
+        views[name] = await turnTo(page, address);
       Object.assign(views, { memory: await memory(session) });
       await turnTo(page, "");
     }
