@@ -562,9 +562,18 @@ static void weigh_sites(struct tide_profile *profile)
     profile->sites[i].weight = weights[i];
 }
 
+// Of the whole run. What goes on is of the image: asking has noted it.
+static bool is_same(const struct tide_question *a, const struct tide_question *b)
+{
+  bool has_window =
+      a->window.from.given || a->window.to.given || b->window.from.given || b->window.to.given;
+  return !has_window && a->measure == b->measure && a->unit == b->unit &&
+         a->at_least == b->at_least && a->of_pages == b->of_pages && a->of_events == b->of_events;
+}
+
 void tide_profile_ask_anew(struct tide_profile *profile, const struct tide_question *question)
 {
-  if (!profile->is_asked || memcmp(&profile->question, question, sizeof *question) != 0)
+  if (!profile->is_asked || !is_same(&profile->question, question))
     tide_profile_ask(profile, question);
 }
 

@@ -76,6 +76,8 @@ static void simulate(struct simulated *run)
 
 static void done(struct simulated *run)
 {
+  for (size_t i = 0; i < run->sampler.n_snapshots; i++)
+    tide_sample_rows_done(&run->sampler.snapshots[i].rows);
   free(run->sampler.snapshots);
 }
 
