@@ -145,7 +145,7 @@ long tide_pool_alloc(struct tide_seat *seat, uint64_t addr, uint64_t size, struc
 // The first in [from, to), if there is one.
 static bool end_first_in(struct tide_seat *seat, uint64_t from, uint64_t to, uint64_t *ret_addr)
 {
-  struct tide_pool_block block;
+  struct tide_pool_block block = {0};
   struct tide_thread *t = tide_enter(seat);
   if (!t)
     return false;
