@@ -118,6 +118,12 @@ export const tests = {
     await bands.filter({ hasText: "fill_cache" }).click();
     await page.waitForFunction(() => location.hash.includes("function=%5Efill_cache$"));
     await becomes(() => bands.count(), 1, "bands left");
+    const chosen = page.locator(".legend-item", { hasText: "selected" }).locator("b");
+    const { live_bytes: left } = groups.find((one) => one.function === "fill_cache");
+    await becomes(() => chosen.innerText(), units.bytes(left), "what is left of it, as selected");
+    await page.evaluate(() => (location.hash = "search=fill_cache&measure=live"));
+    await becomes(() => chosen.innerText(), units.bytes(left), "as searched for");
+    await page.goBack();
     await page.goBack();
     await becomes(async () => (await bands.count()) > 1, true, "all bands again");
     // Twice clicked in the chart, the band that is there: at the peak fill_cache is the lowest.

@@ -6,7 +6,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { makeBands, worstGap } from "../src/engine/bands.ts";
-import { totalAtSnapshots } from "../src/engine/curves.ts";
+import { selectedLine } from "../src/app/selected.ts";
+import { courseOf } from "../src/app/spark.tsx";
+import { makeTimeline } from "../src/app/timeline_data.ts";
+import { curve, totalAtSnapshots } from "../src/engine/curves.ts";
 import { group } from "../src/engine/groups.ts";
 import { emptyLook, makeView } from "../src/engine/look.ts";
 import type { Model } from "../src/engine/model.ts";
@@ -133,4 +136,32 @@ test("between snapshots a band is what was seen of it, and a share of what is le
     assert.ok(sum <= 1e12 * (1 + 1e-9), "together no more than the heap");
   }
   assert.ok(snapshots.count === 3);
+});
+
+// A row has its hill between two snapshots, in its spark line as in the line of the selection.
+test("what a row held between snapshots is seen wherever its course is drawn", () => {
+  const model = synthetic({ seed: 5, nodes: 60, sites: 12, snapshots: 3, ticks: 5 });
+  const sites = Uint32Array.of(makeBands(makeView(model, emptyLook), "stack", "bytes", 1)
+    .bands[0].group.sites[0]);
+  const { live } = curve(model, sites, "bytes");
+  const plain = courseOf(model, sites, live);
+  assert.deepEqual([plain.times, plain.values], [model.snapshots.ns, live]);
+  const hill = Math.max(...live) + 5000;
+  const ticks = { ...model.ticks, liveBytes: model.ticks.liveBytes.map(() => 1e12) };
+  const held = { sites, bytes: Float64Array.from(ticks.ns, () => hill) };
+  const seen = { ...model, ticks, held };
+  const course = courseOf(seen, sites, live);
+  assert.equal(course.most, hill);
+  assert.ok(course.values.includes(hill) && live.every((n) => course.values.includes(n)));
+  assert.deepEqual([...course.times], [...course.times].sort((a, b) => a - b));
+  const line = makeTimeline(seen, "bytes");
+  const selected = selectedLine(seen, sites, "bytes", line);
+  ticks.ns.forEach((ns) => {
+    if (!model.snapshots.ns.includes(ns))
+      assert.equal(selected[line.ns.indexOf(ns)], hill);
+  });
+  model.snapshots.ns.forEach((ns, s) => {
+    const i = line.ns.lastIndexOf(ns);
+    assert.equal(selected[i], Math.min(live[s], line.live[i]));
+  });
 });

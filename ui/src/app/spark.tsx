@@ -4,7 +4,8 @@
 // above it. All rows of a table share the time; each has its own height, which its peak fills.
 
 import { signal } from "@preact/signals-core";
-import { columns, curve } from "../engine/curves.ts";
+import { courseAtTicks } from "../engine/bands.ts";
+import { columns, columnsOf, curve, runNs } from "../engine/curves.ts";
 import type { Model } from "../engine/model.ts";
 import { markOf } from "../engine/exactness.ts";
 import { amount } from "../engine/units.ts";
@@ -32,10 +33,36 @@ function path(values: Float64Array, most: number): string {
   return `${text}H${WIDTH}V${HEIGHT}Z`;
 }
 
+// What was held at the snapshots, and between them at the ticks as far as somebody looked.
+export function courseOf(model: Model, sites: Uint32Array, live: Float64Array) {
+  const { ticks, snapshots } = model;
+  const between = courseAtTicks(model, sites, live);
+  let most = 0; // that was seen
+  for (const value of live) most = Math.max(most, value);
+  for (const value of between?.seen ?? []) most = Math.max(most, value);
+  if (!between) return { most, times: snapshots.ns, values: live };
+  const times: number[] = [];
+  const values: number[] = [];
+  for (let s = 0, t = 0; s < snapshots.count || t < ticks.count; ) {
+    const isTick = s >= snapshots.count || ticks.ns[t] < snapshots.ns[s];
+    times.push(isTick ? ticks.ns[t] : snapshots.ns[s]);
+    values.push(isTick ? between.bytes[t] : live[s]);
+    if (isTick) t++;
+    else while (t < ticks.count && ticks.ns[t] === snapshots.ns[s]) t++;
+    if (!isTick) s++;
+  }
+  return { most, times: Float64Array.from(times), values: Float64Array.from(values) };
+}
+
 function makeShape(model: Model, sites: Uint32Array, unit: "bytes" | "blocks"): Shape {
   const { live, kept } = curve(model, sites, unit);
-  let most = 0;
-  for (const value of live) most = Math.max(most, value);
+  const course =
+    unit === "bytes"
+      ? courseOf(model, sites, live)
+      : { most: Math.max(0, ...live), times: model.snapshots.ns, values: live };
+  const { most } = course;
+  const drawn = columnsOf(course.times, course.values, runNs(model), COLUMNS);
+  const highest = drawn.reduce((a, b) => Math.max(a, b), most);
   const last = kept.length ? kept[kept.length - 1] : 0;
   const mark = markOf(model, "live", unit);
   const isEndKnown = !model.facts.image.lacks.includes("live");
@@ -43,8 +70,8 @@ function makeShape(model: Model, sites: Uint32Array, unit: "bytes" | "blocks"): 
   const words = `at most ${amount(most, unit, mark)} at once${atEnd}`;
   if (!most) return { live: "", kept: "", words };
   return {
-    live: path(columns(model, live, COLUMNS), most),
-    kept: path(columns(model, kept, COLUMNS), most),
+    live: path(drawn, highest),
+    kept: path(columns(model, kept, COLUMNS).map((n, i) => Math.min(n, drawn[i])), highest),
     words,
   };
 }

@@ -14,8 +14,9 @@ import { nearestSnapshot } from "../engine/question.ts";
 import { TERMS } from "../engine/terms.ts";
 import { amount, bytes, count, time, EXACT } from "../engine/units.ts";
 import { endNs, moment, totals } from "./moments.ts";
-import { model, question } from "./session.ts";
+import { model } from "./session.ts";
 import { use } from "./signals.ts";
+import { selectedLine, selectedSites, unitOf } from "./selected.ts";
 import { settle, state } from "./state.ts";
 import { bandAt, BandList, bands, drawBands, drawSnapshots } from "./timeline_bands.tsx";
 import { selectBand } from "./timeline_bands.tsx";
@@ -167,6 +168,13 @@ function options(drawn: Drawn, width: number, height: number): uPlot.Options {
         dash: [5, 3],
         points: { show: false },
       },
+      {
+        stroke: colour("--selected"),
+        fill: drawn.who ? undefined : colour("--selected-fill"),
+        fillTo: 0,
+        width: 2.5,
+        points: { show: false },
+      },
     ],
     hooks: { drawAxes: [(u) => drawBehind(u, drawn)] },
   };
@@ -186,8 +194,12 @@ export function useWidth(): [RefObject<HTMLDivElement>, number] {
   return [ref, width];
 }
 
-const unitOf = computed(() => question.value.unit);
 const line = computed(() => makeTimeline(model.value, unitOf.value));
+
+// What the selection held; null: everything is selected.
+const chosen = computed(() =>
+  selectedSites.value && selectedLine(model.value, selectedSites.value, unitOf.value, line.value),
+);
 
 // Only where there is a course to show: many tools keep none.
 export function TimelinePane({ height }: { height: number }) {
@@ -211,6 +223,7 @@ function Course({ height }: { height: number }) {
   const dark = use(isDark);
   const { rss: hasRss } = use(state);
   const who = use(bands);
+  const part = use(chosen);
   const apart = hasRss && isApart(shown);
   const [frame, width] = useWidth();
   const plot = useRef<uPlot>();
@@ -221,7 +234,7 @@ function Course({ height }: { height: number }) {
     if (width < 120) return;
     const empty = new Array<null>(shown.ns.length).fill(null);
     const resident = (hasRss && shown.rss) || empty;
-    const data = [shown.ns, shown.live, resident] as uPlot.AlignedData;
+    const data = [shown.ns, shown.live, resident, part ?? empty] as uPlot.AlignedData;
     const made = new uPlot(
       options({ of, line: shown, who, apart, rate, unit, endNs: end }, width, height),
       data,
@@ -229,7 +242,7 @@ function Course({ height }: { height: number }) {
     );
     plot.current = made;
     return () => made.destroy();
-  }, [shown, who, rate, end, dark, width, height, hasRss]);
+  }, [shown, who, part, rate, end, dark, width, height, hasRss]);
   // Of a point in the chart, what is there; the values are those of the scale of live bytes.
   const valueAt = (clientY: number) => {
     const u = plot.current;
@@ -273,6 +286,7 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
   const i = ns === null ? -1 : indexAt(times, ns);
   const live = isAt ? sums[at] : i < 0 ? null : lives[i];
   const rss = i < 0 ? null : (resident?.[i] ?? null);
+  const part = use(chosen);
   const bin = ns === null ? -1 : Math.min(rate.length - 1, Math.floor((ns / end) * rate.length));
   const [held, done] = [markOf(of, "live", unit), markOf(of, "allocated", unit)];
   return (
@@ -286,6 +300,13 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
       >
         <Key name="live" text="live" value={live === null ? null : amount(live, unit, held)} />
       </button>
+      {part && (
+        <Key
+          name="selected"
+          text="selected"
+          value={i < 0 ? null : amount(Math.round(part[i]), unit, held)}
+        />
+      )}
       {resident && (
         <button
           type="button"

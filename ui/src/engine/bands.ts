@@ -77,6 +77,21 @@ function measureFor(model: Model): Measure {
   return order.find((measure) => isHeld(model, measure)) ?? "total";
 }
 
+// What some sites held at ticks, of which `live` is what they held at snapshots, and how much of it
+// was looked at then. Null: nobody looked at any of them between snapshots.
+export function courseAtTicks(model: Model, sites: ArrayLike<number>, live: Float64Array) {
+  const looked = new Set(model.held?.sites);
+  const own = new Set<number>();
+  for (let i = 0; looked.size && i < sites.length; i++)
+    if (looked.has(sites[i]))
+      own.add(sites[i]);
+  const parts = own.size ? heldParts(model, (site) => (own.has(site) ? 0 : 1), 1) : null;
+  if (!parts)
+    return null;
+  const [bytes] = bandsAtTicks(model, [live], totalAtSnapshots(model), parts);
+  return { bytes, seen: parts[0].atTicks };
+}
+
 // What bands hold at ticks: what was looked at then, and of the rest of the heap the share that
 // their own rest has of it, straight between the snapshots around.
 function bandsAtTicks(
@@ -112,7 +127,7 @@ export function makeBands(view: View, kind: GroupKind, unit: Unit, most: number)
       sum -= values[s];
     return Math.max(0, sum); // at the peak, shares add up to it within a bound only
   });
-  const held = unit === "bytes" ? heldParts(model, bandOf, chosen.length) : null;
+  const held = unit === "bytes" ? heldParts(model, (site) => bandOf[site], chosen.length) : null;
   const atTicks = held && bandsAtTicks(model, live, total, held);
   return { bands: chosen.map((one, i) => ({ group: one, live: live[i] })), others, total, atTicks };
 }

@@ -37,8 +37,20 @@ export function straightAt({ snapshots }: Model, values: ArrayLike<number>, ns: 
   return values[before] + (values[before + 1] - values[before]) * part;
 }
 
+const curvesOf = new WeakMap<Model, Float64Array[]>();
+
+// At the snapshots, what each of the sites held that were looked at.
+function heldCurves(model: Model): Float64Array[] {
+  const made = curvesOf.get(model) ??
+    Array.from(model.held?.sites ?? [], (site) => curve(model, [site], "bytes").live);
+  curvesOf.set(model, made);
+  return made;
+}
+
 // Per band, and of all that is in none of the n at the end. Null: nothing was looked at.
-export function heldParts(model: Model, bandOf: ArrayLike<number>, n: number): HeldPart[] | null {
+export function heldParts(
+  model: Model, bandOf: (site: number) => number, n: number,
+): HeldPart[] | null {
   const { held, ticks, snapshots } = model;
   if (!held?.sites.length)
     return null;
@@ -46,11 +58,11 @@ export function heldParts(model: Model, bandOf: ArrayLike<number>, n: number): H
     atSnapshots: new Float64Array(snapshots.count),
     atTicks: new Float64Array(ticks.count),
   }));
-  held.sites.forEach((site, i) => {
+  heldCurves(model).forEach((live, i) => {
+    const site = held.sites[i];
     if (model.sites.kind[site] === SiteKind.pages)
       return;
-    const { atSnapshots, atTicks } = parts[Math.min(bandOf[site], n)];
-    const { live } = curve(model, [site], "bytes");
+    const { atSnapshots, atTicks } = parts[Math.min(bandOf(site), n)];
     for (let s = 0; s < snapshots.count; s++)
       atSnapshots[s] += live[s];
     for (let t = 0; t < ticks.count; t++) {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stacks that are left of everything by what is selected: filters, a row, a search, a zoom; and
+// what they held over the run. Of a thread or class that is not known.
+
+import { computed } from "@preact/signals-core";
+import { courseAtTicks } from "../engine/bands.ts";
+import { curve } from "../engine/curves.ts";
+import { isNarrow } from "../engine/look.ts";
+import { SiteKind, type Model } from "../engine/model.ts";
+import type { Unit } from "../engine/question.ts";
+import type { Tree } from "../engine/tree.ts";
+import { TreeNames } from "../flame/names.ts";
+import { nodeOf } from "../flame/walk.ts";
+import { foundSites, model, pane, question, refused, tree, view } from "./session.ts";
+import { state } from "./state.ts";
+import { indexAt, type Timeline } from "./timeline_data.ts";
+
+// Per site, whether it is below a node.
+function below({ skeleton }: Tree, node: number, n: number): Uint8Array {
+  const is = new Uint8Array(n);
+  for (let slot = skeleton.first[node]; slot < skeleton.past[node]; slot++)
+    is[skeleton.slots.stack[slot]] = 1;
+  return is;
+}
+
+const zoomed = computed<Uint8Array | null>(() => {
+  const { zoom } = state.value;
+  if (!zoom.length || refused.value || pane.value === "diff") return null;
+  const node = nodeOf(new TreeNames(tree.value, [model.value], ""), zoom);
+  return node ? below(tree.value, node, model.value.sites.count) : null;
+});
+
+// null: everything, or what of it is not known over time.
+export const selectedSites = computed<Uint32Array | null>(() => {
+  const { isFiltered, wanted, look } = view.value;
+  const [found, inZoom] = [foundSites.value, zoomed.value];
+  if (isNarrow(look) || (!isFiltered && !found && !inZoom)) return null;
+  const { kind, count } = model.value.sites;
+  const sites: number[] = [];
+  for (let i = 0; i < count; i++)
+    if (wanted[i] && kind[i] !== SiteKind.pages && (!found || found[i]) && (!inZoom || inZoom[i]))
+      sites.push(i);
+  return Uint32Array.from(sites);
+});
+
+// Along the line of all: at snapshots what the report has, at ticks what was seen of it, and never
+// more than all.
+export function selectedLine(
+  of: Model, sites: Uint32Array, unit: Unit, line: Timeline,
+): Float64Array {
+  const { snapshots, ticks } = of;
+  const { live } = curve(of, sites, unit);
+  const between = unit === "bytes" ? courseAtTicks(of, sites, live) : null;
+  const share = (s: number, all: number) => (all > 0 ? live[s] / all : NaN);
+  const totals = Float64Array.from(snapshots.ns, (ns) => line.live[indexAt(line.ns, ns)]);
+  return line.ns.map((ns, i) => {
+    const s = indexAt(snapshots.ns, ns);
+    if (s >= 0 && snapshots.ns[s] === ns) return Math.min(live[s], line.live[i]);
+    const t = indexAt(ticks.ns, ns);
+    if (between && t >= 0 && ticks.ns[t] === ns) return Math.min(between.bytes[t], line.live[i]);
+    const [a, b] = [s, s + 1].map((at) =>
+      at >= 0 && at < snapshots.count ? share(at, totals[at]) : NaN);
+    if (Number.isNaN(a) || Number.isNaN(b)) return (Number.isNaN(a) ? b || 0 : a) * line.live[i];
+    const span = snapshots.ns[s + 1] - snapshots.ns[s];
+    return (a + ((b - a) * (ns - snapshots.ns[s])) / (span || 1)) * line.live[i];
+  });
+}
+
+export const unitOf = computed(() => question.value.unit);
