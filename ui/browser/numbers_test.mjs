@@ -3,7 +3,7 @@
 // What the page says is what the command says, to the digit: under every measure and unit, for
 // groups, parts of the run, filters, searches and comparisons.
 
-import { exactUnits, expect, expectEqual, heading, headingIs } from "./stage.mjs";
+import { becomes, exactUnits, expect, expectEqual, heading, headingIs } from "./stage.mjs";
 import { importSource, shown } from "./stage.mjs";
 
 const units = exactUnits(await importSource("src/engine/units.ts"));
@@ -385,9 +385,44 @@ export const tests = {
   async two_moments(ground, look) {
     const diff = ground.json("diff", "phases.tide", "--from", "peak", "--to", "end");
     const page = await look(`${ground.served.url}#pane=diff`);
-    await page.getByRole("button", { name: "Compare the end with the peak" }).click();
+    const told = page.locator(".diff-total");
+    const tells = async ({ totals }, what) => {
+      const text = await told.innerText();
+      for (const side of ["before_bytes", "after_bytes"])
+        expect(text.includes(units.bytes(totals[side])), `${what}: ${totals[side]} not in ${text}`);
+    };
+    await told.waitFor();
+    await tells(diff, "at first, from the peak to the end");
+    const { peak_bytes } = ground.json("report", "phases.tide").totals;
+    await page.getByRole("button", { name: "start to peak" }).click();
+    await page.waitForFunction(() => location.hash.includes("base=0s"));
+    await shown(page);
+    await tells({ totals: { before_bytes: 0, after_bytes: peak_bytes } }, "from the start");
+  },
+
+  // What the one allocated against what the other did, each as its own row has it.
+  async two_threads(ground, look) {
+    const words = ["--sort", "total", "--group", "thread"];
+    const { groups } = ground.json("report", "phases.tide", ...words);
+    const of = (isMain) => units.bytes(groups.find(({ tid }) => tid > 0 === isMain).weight);
+    const page = await look(`${ground.served.url}#pane=threads&measure=total`);
+    await page.getByRole("button", { name: /^main thread/ }).click();
+    const pick = page.getByLabel("Compare with");
+    const other = await pick.locator("option").nth(1).innerText();
+    await pick.selectOption(other);
     const text = await page.locator(".diff-total").innerText();
-    for (const side of ["before_bytes", "after_bytes"])
-      expect(text.includes(units.bytes(diff.totals[side])), `${diff.totals[side]} not in ${text}`);
+    const parts = [other, of(false), "main thread", of(true)];
+    const places = parts.map((part) => text.indexOf(part));
+    expect(places.every((at, i) => at > (places[i - 1] ?? 0)), `${text}: ${places}`);
+    const rows = page.locator(".diff .grid tbody .c-name .name");
+    expect((await rows.allInnerTexts()).includes("worker"), "worker is gone");
+    await page.locator("#search").fill("build_index");
+    await becomes(() => rows.allInnerTexts(), ["build_index"], "found");
+    await turnTo(page, "#pane=threads&measure=total&search=worker");
+    await becomes(() => page.locator("table.grid tbody tr").count(), 1, "threads of worker");
+    await turnTo(page, "#pane=tree&measure=total&search=recurse");
+    const names = page.locator("table.tree tbody .name");
+    await becomes(() => names.allInnerTexts(), ["main", "recurse"], "the way to recurse");
+    expectEqual(await page.locator("table.tree mark").innerText(), "recurse", "marked");
   },
 };

@@ -38,6 +38,19 @@ test("what the reader opens and closes stays so", () => {
   assert.deepEqual(nodes([["/99", true]]), [1, 3, 4, 2]);
 });
 
+test("under a search there are the ways to what it found, and what is below it", () => {
+  const found = (node: number, turned: [string, boolean][] = []) => {
+    const matches = new Uint8Array(6);
+    matches[node] = 1;
+    return treeLines(tree(), new Map(turned), matches).map(({ node }) => node);
+  };
+  assert.deepEqual(found(5), [2, 5]);
+  assert.deepEqual(found(4), [1, 4]);
+  assert.deepEqual(found(1), [1]);
+  assert.deepEqual(found(1, [["/11", true]]), [1, 3, 4]);
+  assert.deepEqual(found(5, [["/14", false]]), [2]);
+});
+
 test("the weightiest come first, and what has no weight is not there", () => {
   const other = treeOf({
     parent: [0, 0, 0, 0, 1, 1, 2],

@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is compared with what, and what comes of it. Of two captures the first is always the one
-// before, whichever of them is being looked at; of two moments, the one that was kept as base.
+// before, whichever of them is being looked at; of two moments, the one that was kept as base; of two
+// threads, the one that the selected one is held against. Without any of these, the two ends of the
+// range selected, else the peak and the end, or where the run ends at its peak the start and that.
 
 import { computed } from "@preact/signals-core";
+import { totalAtSnapshots } from "../engine/curves.ts";
 import { DIFF_GROUPS, diffGroupRefusal, diffPlaces } from "../engine/diff.ts";
-import type { Diff, DiffGroup } from "../engine/diff.ts";
+import type { Diff, DiffGroup, DiffPlace } from "../engine/diff.ts";
 import { makeView, type View } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
 import {
   nearestSnapshot,
   refusal,
   snapshotOfKind,
+  START,
   type Question,
 } from "../engine/question.ts";
 import { weighIn } from "../engine/narrow.ts";
-import { search, type Matches } from "../engine/search.ts";
+import { search, searchSites, type Matches } from "../engine/search.ts";
 import { buildDiffTree, type Tree } from "../engine/tree.ts";
 import { shareWrappers } from "../engine/wrappers.ts";
-import { model, question, searchFault, searchText, session } from "./session.ts";
+import { range } from "./moments.ts";
+import { model, question, searchFault, searchRegex, searchText, session } from "./session.ts";
 import { shape, usedLook, view } from "./session.ts";
 import { state } from "./state.ts";
 
@@ -32,6 +37,7 @@ export interface Sides {
   before: Side;
   after: Side;
   areCaptures: boolean;
+  areThreads: boolean;
 }
 
 // Both fold what either does.
@@ -47,28 +53,58 @@ function ofCaptures(other: Model, isFirstShown: boolean): Sides {
   const side = (of: Model): Side => ({ model: of, view: viewOf(of), question: asked });
   const [here, there] = compared.value ?? [model.value, other];
   const [before, after] = (isFirstShown ? [here, there] : [there, here]).map(side);
-  return { before, after, areCaptures: true };
+  return { before, after, areCaptures: true, areThreads: false };
 }
 
 // By what was live at them.
-function ofMoments(baseNs: number): Sides {
+function ofMoments(before: number, after: number): Sides {
   const of = { model: model.value, view: view.value };
-  const { measure, unit, to } = question.value;
-  const peak = measure === "peak" ? snapshotOfKind(of.model, "peak") : null;
+  const { unit } = question.value;
   const at = (to: number): Question => ({ measure: "live", unit, from: null, to });
   return {
-    before: { ...of, question: at(nearestSnapshot(of.model, baseNs)) },
-    after: { ...of, question: at(peak ?? to ?? of.model.snapshots.count - 1) },
+    before: { ...of, question: at(before) },
+    after: { ...of, question: at(after) },
     areCaptures: false,
+    areThreads: false,
   };
+}
+
+function sinceMoment(baseNs: number): Sides {
+  const { measure, to } = question.value;
+  const of = model.value;
+  const peak = measure === "peak" ? snapshotOfKind(of, "peak") : null;
+  return ofMoments(nearestSnapshot(of, baseNs), peak ?? to ?? of.snapshots.count - 1);
+}
+
+// Both under the same question.
+function ofThreads(versus: string): Sides {
+  const other = makeView(model.value, { ...usedLook.value, thread: versus });
+  const side = (shown: View): Side =>
+    ({ model: model.value, view: shown, question: question.value });
+  return { before: side(other), after: side(view.value), areCaptures: false, areThreads: true };
+}
+
+const FALLEN = 0.95; // of the peak: with more at the end, what happened is how it came to be
+
+// Which two moments say most when nobody has chosen any; null: there are none.
+export function usualMoments(of: Model): [number, number] | null {
+  const last = of.snapshots.count - 1;
+  const peak = snapshotOfKind(of, "peak");
+  if (last < 0) return null;
+  const sums = totalAtSnapshots(of);
+  if (peak === null || peak === last) return [START, last];
+  return sums[last] > FALLEN * sums[peak] ? [START, peak] : [peak, last];
 }
 
 // null: there is nothing to compare with.
 export const sides = computed<Sides | null>(() => {
-  const { base } = state.value;
+  const { base, thread, versus } = state.value;
   const { other, capture } = session.value!;
-  if (typeof base === "number") return ofMoments(base);
-  return other ? ofCaptures(other, capture === 0) : null;
+  if (thread !== null && versus !== null) return ofThreads(versus);
+  if (typeof base === "number") return sinceMoment(base);
+  if (other) return ofCaptures(other, capture === 0);
+  const usual = range.value ? [range.value.from, range.value.to] : usualMoments(model.value);
+  return usual && ofMoments(usual[0], usual[1]);
 });
 
 export const fault = computed(() => {
@@ -116,3 +152,17 @@ export const found = computed<Matches | null>(() =>
     ? search(tree.value, [sides.value!.after.view, sides.value!.before.view], searchText.value)
     : null,
 );
+
+// Whether a place is among what is searched for: a stack of it on either side has a match; threads
+// and classes, which share stacks, go by their names.
+export const foundPlace = computed<(place: DiffPlace) => boolean>(() => {
+  const of = sides.value;
+  const regex = searchRegex.value;
+  if (!of || !regex) return () => true;
+  const [then, now] = [of.before, of.after].map(({ view: shown }) =>
+    searchSites(shown, searchText.value));
+  return ({ beforeSites, afterSites, label }) =>
+    beforeSites.some((site) => then[site] === 1) ||
+    afterSites.some((site) => now[site] === 1) ||
+    (label !== null && regex.test(label));
+});

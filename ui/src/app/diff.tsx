@@ -9,7 +9,7 @@ import type { Change, Diff, DiffGroup, DiffPlace } from "../engine/diff.ts";
 import { comparedWords, diffNotes, rowsWords, unchangedWords } from "../engine/diff_words.ts";
 import type { Model } from "../engine/model.ts";
 import { moduleName, NONE, placeText } from "../engine/names.ts";
-import { snapshotOfKind, timeOf, type Unit } from "../engine/question.ts";
+import { snapshotOfKind, START, timeOf, type Unit } from "../engine/question.ts";
 import type { Tree } from "../engine/tree.ts";
 import { boundOfAnswer, markOfAnswer, markOfTwo } from "../engine/exactness.ts";
 import { GROUP_TERMS, TERMS } from "../engine/terms.ts";
@@ -17,11 +17,12 @@ import { amount, cell, change, changeCell, count, EXACT, sideCell } from "../eng
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { Flame } from "../flame/flame.tsx";
 import { nameToShow } from "./columns.ts";
-import { fault, found, groupFault, kind, places, sides, total, tree } from "./comparison.ts";
+import { fault, found, foundPlace, groupFault, kind, places, sides, total, tree } from "./comparison.ts";
 import type { Side, Sides } from "./comparison.ts";
+import { Marked } from "./found.tsx";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
 import { Refusal, Th } from "./parts.tsx";
-import { model, session } from "./session.ts";
+import { model, searchRegex, session } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, settle, state } from "./state.ts";
 import { ROW } from "./table.tsx";
@@ -37,28 +38,50 @@ export function DiffPane() {
 }
 
 function Invitation() {
-  const of = use(model);
-  const peak = snapshotOfKind(of, "peak");
   return (
     <section class="pane" aria-label="Compare">
       <p>
-        Select a range on the timeline and compare its ends, or select a moment and press B to
-        compare others with it. Two captures: <code>tidemark view OLD NEW</code>.
+        There is one moment to look at, and no other to compare it with. Two captures:{" "}
+        <code>tidemark view OLD NEW</code>.
       </p>
-      {peak !== null && (
-        <button
-          type="button"
-          onClick={() => go({ base: timeOf(of, peak), measure: "live", at: null })}
-        >
-          Compare the end with the peak
-        </button>
-      )}
     </section>
   );
 }
 
-function sideWords({ model: of, question }: Side, isCapture: boolean): string {
-  return isCapture
+// Which two moments: those that any run has, and how to choose others.
+function Moments({ of: { before, after } }: { of: Sides }) {
+  const of = use(model);
+  const peak = snapshotOfKind(of, "peak");
+  const last = of.snapshots.count - 1;
+  const whole = { at: null, from: null, to: null, versus: null };
+  const choice = (words: string, from: number, to: number) => ({ words, from, to });
+  const choices = [
+    ...(peak === null ? [] : [choice("start to peak", START, peak)]),
+    ...(peak === null ? [] : [choice("peak to end", peak, last)]),
+    choice("start to end", START, last),
+  ];
+  return (
+    <span class="switch" role="group" aria-label="Moments">
+      {choices.map(({ words, from, to }) => (
+        <button
+          key={words}
+          type="button"
+          aria-pressed={before.question.to === from && after.question.to === to}
+          title="Any others: drag a range on the timeline, or press B at a moment"
+          onClick={() =>
+            go({ ...whole, base: timeOf(of, from), measure: to === peak ? "peak" : "live" })
+          }
+        >
+          {words}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+function sideWords({ model: of, question, view }: Side, both: Sides): string {
+  if (both.areThreads) return view.look.thread ?? "";
+  return both.areCaptures
     ? `${of.facts.capture.file || programName(of.facts.image)}`
     : momentWords(of, question.to ?? -1);
 }
@@ -66,7 +89,7 @@ function sideWords({ model: of, question }: Side, isCapture: boolean): string {
 const sideMark = (side: Side, unit: Unit) => markOfAnswer(side.model, { ...side.question, unit });
 
 function Comparison({ of }: { of: Sides }) {
-  const { before, after, areCaptures } = of;
+  const { before, after, areCaptures, areThreads } = of;
   const sums = use(total);
   const diff = use(places);
   const made = use(tree);
@@ -82,10 +105,10 @@ function Comparison({ of }: { of: Sides }) {
     <section class="pane diff" aria-label="Compare">
       <p class="diff-total">
         <span>{words}: </span>
-        <span class="muted">{clean(sideWords(before, areCaptures))}</span>{" "}
+        <span class="muted">{clean(sideWords(before, of))}</span>{" "}
         <b>{amount(then, unit, marks[0])}</b>
         {bounds[0]} →{" "}
-        <span class="muted">{clean(sideWords(after, areCaptures))}</span>{" "}
+        <span class="muted">{clean(sideWords(after, of))}</span>{" "}
         <b>{amount(next, unit, marks[1])}</b>
         {bounds[1]}{" "}
         <b class={next > then ? "more" : "less"}>
@@ -94,11 +117,16 @@ function Comparison({ of }: { of: Sides }) {
             : change(next - then, unit, markOfTwo(marks[0], marks[1]))}
         </b>
         {!areCaptures && (
-          <button type="button" class="plain" onClick={() => go({ base: "", pane: "overview" })}>
+          <button
+            type="button"
+            class="plain"
+            onClick={() => go({ base: "", versus: null, pane: areThreads ? "threads" : "overview" })}
+          >
             Stop comparing
           </button>
         )}
       </p>
+      {!areCaptures && !areThreads && <Moments of={of} />}
       {areCaptures && <Notes of={of} />}
       <DiffGraph of={of} made={made} />
       {why && (
@@ -203,8 +231,10 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
     other === "blocks" && side.facts.image.lacks.includes("blocks"));
   const { change: only } = use(state);
   const setOnly = (kind: Change | null) => settle({ change: kind });
+  const isFound = use(foundPlace);
+  const isSearch = use(searchRegex) !== null;
   const rows = diff.places.filter((place) =>
-    only ? place.change === only : place.change !== "same");
+    (only ? place.change === only : place.change !== "same") && isFound(place));
   const { frame, window } = useRowsInSight(rows.length, ROW);
   return (
     <>
@@ -263,7 +293,12 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
                   <td class="c-weight number">{sideCell(place.before[unit], unit, then)}</td>
                   <td class="c-weight number">{sideCell(place.after[unit], unit, next)}</td>
                   <td class="c-name" title={`${name.slice(0, 2000)}\n${where}`}>
-                    <span class="name">{name}</span> <span class="muted">{where}</span>
+                    <span class="name">
+                      <Marked text={name} />
+                    </span>{" "}
+                    <span class="muted">
+                      <Marked text={where} />
+                    </span>
                   </td>
                   <td class="c-count number">
                     {isOtherKnown
@@ -288,7 +323,13 @@ function DiffTable({ diff, of }: { diff: Diff; of: Sides }) {
         </table>
       </div>
       {!rows.length && (
-        <p class="nothing">{only ? `None is ${only}.` : `${sentence(nothing)}.`}</p>
+        <p class="nothing">
+          {isSearch
+            ? "Nothing that changed has a match."
+            : only
+              ? `None is ${only}.`
+              : `${sentence(nothing)}.`}
+        </p>
       )}
       <p class="muted">{rowsWords(diff.places.length, group)} compared</p>
     </>

@@ -89,6 +89,7 @@ export interface State {
   below: string[]; // and among its callees
   source: string; // path of the file shown
   base: "" | "capture" | number; // compared with: nothing, the other capture, a moment
+  versus: string | null; // a thread that the one selected is compared with
   change: Change | null; // of a comparison: only what changed like this
   capture: number | null; // which of two
   process: number | null;
@@ -130,6 +131,7 @@ export function emptyState(): State {
     below: [],
     source: "",
     base: "",
+    versus: null,
     change: null,
     capture: null,
     process: null,
@@ -226,6 +228,7 @@ const readers: Record<string, Reader> = {
   callee: (s, text) => (s.callee = text),
   source: (s, text) => (s.source = text),
   base: (s, text) => (s.base = text === "capture" ? "capture" : (parseTime(text) ?? "")),
+  versus: (s, text) => (s.versus = text || null),
   change: (s, text) => (s.change = oneOf(CHANGES, text)),
   capture: (s, text) => (s.capture = parseIndex(text)),
   process: (s, text) => (s.process = parseIndex(text)),

@@ -13,6 +13,7 @@ import { measureTerm, questionHeading } from "../engine/question_words.ts";
 import { GROUP_TERMS, TERMS } from "../engine/terms.ts";
 import { bytes, cell, count, percent, share } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
+import { isFound, Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, question, refused, view, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
@@ -20,7 +21,9 @@ import { go, state } from "./state.ts";
 import { wordsOfPane } from "./words.ts";
 
 const why = computed(() => refused.value ?? groupRefusal(model.value, "thread"));
-const threads = computed(() => (why.value ? null : group(view.value, question.value, "thread")));
+const threads = computed(() =>
+  why.value ? null : group(view.value, question.value, "thread").items.filter(isFound),
+);
 
 // A click leaves this thread alone, here and everywhere; a second one takes that back.
 function ThreadName({ row, name }: { row: Group; name: string }) {
@@ -40,7 +43,10 @@ function ThreadName({ row, name }: { row: Group; name: string }) {
         title={isNow ? "All threads again" : "Only this thread, in every pane"}
         onClick={() => go({ thread: isNow ? null : key, zoom: [] })}
       >
-        <span class="name">{name}</span> {place}
+        <span class="name">
+          <Marked text={name} />
+        </span>{" "}
+        {place}
       </button>
       {isNow && (
         <span class="buttons">
@@ -50,9 +56,42 @@ function ThreadName({ row, name }: { row: Group; name: string }) {
           <button type="button" onClick={() => go({ pane: "leaks" })}>
             {wordsOfPane(of, "leaks")}
           </button>
+          <CompareWith now={key} />
         </span>
       )}
     </>
+  );
+}
+
+// Those that ever did anything, by their numbers.
+const active = computed(() => {
+  const { rows, facts } = model.value;
+  const did = new Uint8Array(facts.threads.length);
+  for (let i = 0; i < rows.count; i++) did[rows.thread[i]] = 1;
+  return [...did.keys()].filter((number) => did[number]);
+});
+
+// What this thread has that another has not, and the other way round, under the question.
+function CompareWith({ now }: { now: string }) {
+  const of = use(model);
+  const others = use(active).map((i) => threadKey(of, i)).filter((key) => key !== now);
+  if (!others.length) return null;
+  const pick = (event: Event) => {
+    const versus = (event.target as HTMLSelectElement).value;
+    if (versus) go({ pane: "diff", versus, base: "", zoom: [] });
+  };
+  return (
+    <label>
+      <span class="sr">Compare with</span>
+      <select value="" onChange={pick}>
+        <option value="">compare with…</option>
+        {others.map((key) => (
+          <option key={key} value={key}>
+            {clean(key)}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 
@@ -68,7 +107,7 @@ export function ThreadsPane() {
   if (fault || !all) return <Refusal text={fault ?? ""} />;
   return (
     <section class="pane" aria-label="Threads">
-      {all.items.some((row) => row.several && row.weight) && (
+      {all.some((row) => row.several && row.weight) && (
         <p class="muted">
           {TERMS.severalThreads.text}: {TERMS.severalThreads.hint}.
         </p>
@@ -94,7 +133,7 @@ export function ThreadsPane() {
           </tr>
         </thead>
         <tbody>
-          {all.items.map((row) => {
+          {all.map((row) => {
             const name = clean(groupText(of, row));
             return (
               <tr key={row.number}>

@@ -13,7 +13,7 @@ import { clean, cleanWithin } from "../flame/clean.ts";
 import { nameToShow } from "./columns.ts";
 import { Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
-import { model, question, refused, tree as stacks, wholeWeight } from "./session.ts";
+import { matches, model, question, refused, tree as stacks, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { ROW } from "./table.tsx";
 import { treeLines, type TreeLine, type Turned } from "./tree_lines.ts";
@@ -27,19 +27,21 @@ export function TreePane() {
 
 function StackTree() {
   const tree = use(stacks);
+  const found = use(matches)?.nodes ?? null;
   return (
     <section class="pane fill" aria-label="Tree">
-      <TreeGrid tree={tree} label="Stacks, the weightiest first" />
+      <TreeGrid tree={tree} found={found} label="Stacks, the weightiest first" />
     </section>
   );
 }
 
 interface GridProps {
   tree: Tree;
+  found: Uint8Array | null; // of a search: nodes that match
   label: string;
 }
 
-export function TreeGrid({ tree, label }: GridProps) {
+export function TreeGrid({ tree, found, label }: GridProps) {
   const of = use(model);
   const all = use(wholeWeight);
   const asked = use(question);
@@ -48,7 +50,7 @@ export function TreeGrid({ tree, label }: GridProps) {
   const [turned, setTurned] = useState<Turned>(new Map());
   const [current, setCurrent] = useState<string | null>(null);
   const hasFocus = useRef(false);
-  const lines = useMemo(() => treeLines(tree, turned), [tree, turned]);
+  const lines = useMemo(() => treeLines(tree, turned, found), [tree, turned, found]);
   const { frame, element, window, show } = useRowsInSight(lines.length, ROW);
   const at = Math.max(
     0,
@@ -94,7 +96,10 @@ export function TreeGrid({ tree, label }: GridProps) {
     hasFocus.current = true;
     act();
   };
-  if (!lines.length) return <p class="nothing">No stack weighs anything under this question.</p>;
+  if (!lines.length) {
+    const words = found ? "No stack has a match." : "No stack weighs anything under this question.";
+    return <p class="nothing">{words}</p>;
+  }
   return (
     <div class="grid-frame" ref={frame}>
       <table
