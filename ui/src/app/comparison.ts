@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is compared with what, and what comes of it. Of two captures the first is always the one
-// before, whichever of them is being looked at; of two moments, the one that was kept as base; of two
-// threads, the one that the selected one is held against. Without any of these, the two ends of the
-// range selected, else the peak and the end, or where the run ends at its peak the start and that.
+// before, whichever of them is being looked at; of two moments, the one that was kept as base; of
+// two threads, the one that the selected one is held against. Without any of these, the two ends of
+// the range selected, else the peak and the end, or where the run ends at its peak the start and
+// that.
 
 import { computed } from "@preact/signals-core";
 import { totalAtSnapshots } from "../engine/curves.ts";

@@ -17,7 +17,8 @@ import { amount, cell, change, changeCell, count, EXACT, sideCell } from "../eng
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { Flame } from "../flame/flame.tsx";
 import { nameToShow } from "./columns.ts";
-import { fault, found, foundPlace, groupFault, kind, places, sides, total, tree } from "./comparison.ts";
+import { fault, found, foundPlace, groupFault, kind } from "./comparison.ts";
+import { places, sides, total, tree } from "./comparison.ts";
 import type { Side, Sides } from "./comparison.ts";
 import { Marked } from "./found.tsx";
 import { editorLink, heightOf, onMenu } from "./graph.tsx";
@@ -120,7 +121,9 @@ function Comparison({ of }: { of: Sides }) {
           <button
             type="button"
             class="plain"
-            onClick={() => go({ base: "", versus: null, pane: areThreads ? "threads" : "overview" })}
+            onClick={() =>
+              go({ base: "", versus: null, pane: areThreads ? "threads" : "overview" })
+            }
           >
             Stop comparing
           </button>
