@@ -107,11 +107,13 @@ static char *untouched_words(struct telling *t)
     return unused_words(t);
   char least[TIDE_UNITS_MAX];
   struct tide_amount bytes = amount(t, t->finding->saving.value); // "at least" is said
-  return tide_sprintf(
-      "%s asks for more than it uses: of its %s at the peak, %s block%s of %s each, "
-      "at least %s was never in memory",
-      t->place, BYTES(BYTES), COUNT(BLOCKS), PLURAL(BLOCKS), BYTES(BLOCK_BYTES),
-      tide_units_bytes(least, bytes, t->style));
+  bool is_one = number(t, TIDE_EVIDENCE_OF_BLOCKS) == 1;
+  TIDE_CLEANUP_FREE char *each =
+      is_one ? tide_strdup("") : tide_sprintf(" of %s in the mean", BYTES(BLOCK_BYTES));
+  return tide_sprintf("%s asks for more than it uses: of its %s at the peak, %s block%s%s, "
+                      "at least %s was never in memory",
+                      t->place, BYTES(BYTES), COUNT(BLOCKS), PLURAL(BLOCKS), each,
+                      tide_units_bytes(least, bytes, t->style));
 }
 
 // ": at 4.42 s the heap held 13.0 MiB of its peak's 380.0 MiB, and of 385.0 MiB resident 360.0 MiB
@@ -341,7 +343,7 @@ static const char *missing_words(unsigned missing)
   return missing & TIDE_MISSING_PARTS ? "; the file is damaged, and there may be more"
          : missing & TIDE_MISSING_EVENTS
              ? "; not every event of it was recorded with its whole stack"
-         : missing & TIDE_MISSING_END ? "; that was before the run's end, and there may be more"
+         : missing & TIDE_MISSING_END ? "; the run went on after that, and there may be more"
          : missing                    ? "; some processes of the run went unrecorded"
                                       : "";
 }
@@ -379,8 +381,11 @@ static const char *rule_advice(const struct tide_finding *finding)
 // Of memory that is free and kept: what gives it back is another thing for each allocator.
 static const char *fragmented_advice(const struct tide_finding *finding)
 {
+  enum { TRIM_PART = 16 }; // of the free memory: what gives back less is no advice
   bool is_glibc = tide_finding_has(finding, TIDE_EVIDENCE_OF_TRIM_BYTES);
-  if (is_glibc && finding->evidence[TIDE_EVIDENCE_OF_TRIM_BYTES])
+  int64_t trim_bytes = finding->evidence[TIDE_EVIDENCE_OF_TRIM_BYTES];
+  if (is_glibc && trim_bytes &&
+      trim_bytes >= finding->evidence[TIDE_EVIDENCE_OF_FREE_BYTES] / TRIM_PART)
     return "Keep blocks that stay apart from those that go; call malloc_trim(0) after the peak.";
   if (is_glibc)
     return "Keep blocks that stay apart from those that go.";

@@ -461,8 +461,8 @@ static void what_is_missing_is_said(void **state)
       {0, 1, false, true, false, "; not every event of it was recorded with its whole stack.", 0},
       {1, 0, true, true, true, "; the file is damaged, and there may be more.", 1},
       {0, 0, false, true, false, "; some processes of the run went unrecorded.", 0},
-      {0, 0, false, true, true, "; that was before the run's end, and there may be more.", 0},
-      {0, 0, false, false, true, "; that was before the run's end, and there may be more.", 0},
+      {0, 0, false, true, true, "; the run went on after that, and there may be more.", 0},
+      {0, 0, false, false, true, "; the run went on after that, and there may be more.", 0},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct tide_capture *capture = roomy(100, 4096);
@@ -484,6 +484,47 @@ static void what_is_missing_is_said(void **state)
       assert_null(strchr(words, ';') ? strstr(words, "recorded") : NULL);
     free(words);
     judged_done(&j);
+  }
+}
+
+// 42 MiB and 666 MiB are not two blocks of 354 MiB each.
+static void blocks_are_of_a_mean_size(void **state)
+{
+  (void)state;
+  static const struct {
+    int64_t n_blocks;
+    const char *said;
+  } cases[] = {
+      {1, "of its 742,391,808 B at the peak, 1 block, at least 1,000 B was never in memory."},
+      {2, "2 blocks of 371,195,904 B in the mean, at least 1,000 B was"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_finding finding = {.rule = TIDE_RULE_UNTOUCHED, .saving = tide_exact(1000)};
+    finding.evidence[TIDE_EVIDENCE_OF_BYTES] = 742391808;
+    finding.evidence[TIDE_EVIDENCE_OF_BLOCKS] = cases[i].n_blocks;
+    finding.evidence[TIDE_EVIDENCE_OF_BLOCK_BYTES] = 742391808 / cases[i].n_blocks;
+    struct tide_style style = {.units = TIDE_UNITS_BYTES};
+    char *words = tide_finding_sentence(&finding, NULL, style);
+    assert_non_null(strstr(words, cases[i].said));
+    free(words);
+  }
+}
+
+// Where a trim gives back next to nothing, it is not what the reader is sent for.
+static void trimming_is_advised_where_it_helps(void **state)
+{
+  (void)state;
+  static const int64_t free_bytes = 192 << 20;
+  static const struct {
+    int64_t trim_bytes;
+    bool is_advised;
+  } cases[] = {{0, false}, {4096, false}, {96 << 20, true}, {192 << 20, true}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_finding finding = {.rule = TIDE_RULE_FRAGMENTED};
+    finding.has = 1ull << TIDE_EVIDENCE_OF_TRIM_BYTES | 1ull << TIDE_EVIDENCE_OF_FREE_BYTES;
+    finding.evidence[TIDE_EVIDENCE_OF_FREE_BYTES] = free_bytes;
+    finding.evidence[TIDE_EVIDENCE_OF_TRIM_BYTES] = cases[i].trim_bytes;
+    bool is_advised = strstr(tide_finding_advice(&finding), "malloc_trim") != NULL;
+    assert_int_equal(is_advised, cases[i].is_advised);
   }
 }
 
@@ -579,6 +620,8 @@ UNIT_TESTS(findings_test)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_large_blocks_did_not_use_is_found),
       cmocka_unit_test(what_is_missing_is_said),
+      cmocka_unit_test(blocks_are_of_a_mean_size),
+      cmocka_unit_test(trimming_is_advised_where_it_helps),
       cmocka_unit_test(a_leak_has_its_numbers_and_line),
       cmocka_unit_test(what_a_clean_up_frees_is_growth),
       cmocka_unit_test(what_still_runs_does_not_leak),
