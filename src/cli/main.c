@@ -3,6 +3,7 @@
 // The command: parse, dispatch, exit.
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/commit.h"
 #include "cli/opening.h"
 #include "cli/terminal.h"
 
@@ -35,7 +36,7 @@ static int help(const struct tide_arguments *arguments)
 
 static int version(void)
 {
-  puts("tidemark " TIDE_VERSION);
+  printf("tidemark " TIDE_VERSION " (commit %s)\n", tide_commit);
   return fflush(stdout) == 0 ? 0 : 1;
 }
 
