@@ -54,10 +54,16 @@ install: all ## install below $(DESTDIR)$(PREFIX)
 	@meson configure $(BUILD) --prefix $(PREFIX)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
 
+# The page is an error where it cannot be built: it is what makes a release more than the repository.
+dist: export TIDEMARK_PAGE = required
+dist: $(BUILD)/build.ninja ## build/dist/tidemark-VERSION.tar.gz, with the built page: building that needs no node
+	@ninja -C $(BUILD) ui/page.html
+	@python3 tools/dist.py $(BUILD)/ui/page.html $(BUILD)/dist
+
 clean: ## remove every build directory
 	rm -rf build build-*
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
 
-.PHONY: all demo test coverage lint fmt bench install clean help
+.PHONY: all demo test coverage lint fmt bench install dist clean help

@@ -250,6 +250,11 @@ def installs(log, counts, scratch, prefix, destdir):
                     f"missing: {missing})", output)
 
 
+def release(log):
+    """The tarball of `make dist`."""
+    return runner(log, [PYTHON, "tests/release/run.py"], second_look=True)
+
+
 def lint_quick(log):
     """What lint finds within seconds; the rest of it is `make lint`."""
     checks = ("layers", "imports", "format", "python", "shell", "page")
@@ -276,7 +281,8 @@ def page_quick(log):
 # In the order in which they begin: the longest first, so that none is left alone at the end.
 SUITES = {"e2e": e2e, "asan": asan, "fuzz": fuzz, "page": page, "cross": cross, "unit": unit,
           "browser": browser, "real": real, "bare": bare, "symbols": symbols, "interop": interop,
-          "bindings": bindings, "fleet": fleet, "tsan": tsan, "install": install}
+          "bindings": bindings, "fleet": fleet, "release": release, "tsan": tsan,
+          "install": install}
 OWN_BUILD = {"fuzz", "tsan"}  # these use nothing of build/
 WITH_CRATES = {unit, real, bindings}
 # The first builds build/tidemark anew, so that nobody else may use it; the other does not.
