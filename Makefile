@@ -50,6 +50,11 @@ bench: ## measure tidemark and its peers; writes docs/overhead.md (T=forks one t
 	@$(MAKE) --no-print-directory all
 	@python3 bench/run.py $(if $(filter-out all,$(T)),--only $(T)) $(ARGS)
 
+case-studies: ## record the hunts of docs/case-studies, render them, check every figure (T=queue one, ARGS=--write)
+	@tools/setup.sh build test
+	@$(MAKE) --no-print-directory all
+	@python3 examples/run.py $(if $(filter-out all,$(T)),--only $(T)) $(ARGS)
+
 install: all ## install below $(DESTDIR)$(PREFIX)
 	@meson configure $(BUILD) --prefix $(PREFIX)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
@@ -64,6 +69,6 @@ clean: ## remove every build directory
 	rm -rf build build-*
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 14
 
-.PHONY: all demo test coverage lint fmt bench install dist clean help
+.PHONY: all demo test coverage lint fmt bench case-studies install dist clean help

@@ -75,6 +75,11 @@ def fleet(log):
     return runner(log, [PYTHON, "tests/fleet/run.py"], second_look=True)
 
 
+def hunts(log):
+    """The case studies: what tidemark says of their programs, and every figure of their pages."""
+    return runner(log, [PYTHON, "examples/run.py"], second_look=True)
+
+
 def page(log, *names):
     """The engine of the page: against the command on the same captures, and against slow ways."""
     tests = BUILD / "ui/work/test/run.mjs"
@@ -281,10 +286,10 @@ def page_quick(log):
 # In the order in which they begin: the longest first, so that none is left alone at the end.
 SUITES = {"e2e": e2e, "asan": asan, "fuzz": fuzz, "page": page, "cross": cross, "unit": unit,
           "browser": browser, "real": real, "bare": bare, "symbols": symbols, "interop": interop,
-          "bindings": bindings, "fleet": fleet, "release": release, "tsan": tsan,
+          "bindings": bindings, "fleet": fleet, "hunts": hunts, "release": release, "tsan": tsan,
           "install": install}
 OWN_BUILD = {"fuzz", "tsan"}  # these use nothing of build/
-WITH_CRATES = {unit, real, bindings}
+WITH_CRATES = {unit, real, bindings, hunts}
 # The first builds build/tidemark anew, so that nobody else may use it; the other does not.
 LAST = {"install", "tsan"}
 QUICK = {"unit": unit_quick, "e2e": e2e_quick, "lint": lint_quick, "page": page_quick}
