@@ -330,6 +330,8 @@ static void write_captures(struct tide_json *json, const struct tide_page_offer 
     tide_json_put_text(json, "file", offer->captures[i].file);
     tide_capture_json_images(json, offer->captures[i].capture);
     tide_json_put_u64(json, "largest", offer->captures[i].largest);
+    if (offer->captures[i].capture->n_images > 1)
+      tide_page_processes_write(json, offer->captures[i].capture);
     if (offer->n_captures == 2)
       tide_page_compared_write(json, &offer->captures[i], &offer->captures[!i], i == 1);
     tide_json_close_object(json);

@@ -101,6 +101,10 @@ struct tide_page_offer {
 void tide_page_compared_write(struct tide_json *json, const struct tide_page_capture *own,
                               const struct tide_page_capture *other, bool is_after);
 
-// One object: captures (file, images, largest, compared if they are two), live, version, sources,
-// editor. Without a `<`, so that it can stand inside a page.
+// Another, "processes": how the images of a capture belong together, if they are several
+// (page_processes.c).
+void tide_page_processes_write(struct tide_json *json, const struct tide_capture *capture);
+
+// One object: captures (file, images, largest, processes, compared if they are two), live, version,
+// sources, editor. Without a `<`, so that it can stand inside a page.
 void tide_page_offer_write(struct tide_sink *sink, const struct tide_page_offer *offer);

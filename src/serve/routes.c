@@ -86,6 +86,8 @@ static void put_exhibit(struct tide_json *json, const struct tide_routes *routes
   tide_json_put_bool(json, "live", tide_exhibit_is_live(exhibit));
   tide_json_put_text(json, "note", exhibit->note);
   tide_capture_json_images(json, exhibit->capture);
+  if (exhibit->capture->n_images > 1)
+    tide_page_processes_write(json, exhibit->capture);
   if (routes->n_exhibits == 2) {
     const struct tide_page_capture other = offered(&routes->exhibits[!idx]);
     tide_page_compared_write(json, &own, &other, idx == 1);

@@ -5,7 +5,10 @@
 
 import { existsSync } from "node:fs";
 import { ENDLESS } from "./programs.mjs";
-import { expect, expectEqual, heading, seeLargeFile, until } from "./stage.mjs";
+import { becomes, exactUnits, expect, expectEqual, heading } from "./stage.mjs";
+import { importSource, seeLargeFile, until } from "./stage.mjs";
+
+const units = exactUnits(await importSource("src/engine/units.ts"));
 
 const FORKING = `
 #include <stdlib.h>
@@ -144,6 +147,23 @@ export const tests = {
     );
     await page.locator("#tab-source").click();
     await page.getByText("hold(i, 100)").first().waitFor();
+    // The tree of them, with the command's peaks; a name turns the page to it.
+    await page.locator("#tab-processes").click();
+    const rows = page.locator(".processes tbody tr");
+    await rows.nth(1).waitFor();
+    const { images } = ground.json("info", "forking.tide");
+    const peaks = images.map(({ peak_bytes }) => units.bytes(peak_bytes));
+    expectEqual(await rows.locator(".c-weight").allInnerTexts(), peaks, "peaks");
+    const indents = await rows.locator(".indent").evaluateAll((all) =>
+      all.map((one) => one.getBoundingClientRect().width));
+    expect(indents[1] > indents[0], `the child stands at ${indents}`);
+    await page.getByLabel("Find").fill("nosuch");
+    await becomes(() => rows.count(), 0, "found");
+    await page.getByLabel("Find").fill(String(images[0].pid));
+    await becomes(() => rows.count(), 1, "of that number");
+    await rows.first().getByRole("button").click();
+    await page.waitForFunction(() => location.hash === "#pane=overview&process=0");
+    await becomes(() => page.getByLabel("Process").inputValue(), "0", "the page is of it");
   },
 
   async server_gone(ground, look) {

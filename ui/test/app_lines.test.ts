@@ -5,6 +5,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { treeOf } from "../browser/synthetic.ts";
+import type { OfferedImage } from "../src/app/load.ts";
+import { layersOf, processRows, type Order } from "../src/app/process_rows.ts";
 import { csv, markdown } from "../src/app/table_text.ts";
 import { treeLines } from "../src/app/tree_lines.ts";
 import { rowsInSight } from "../src/app/virtual.ts";
@@ -90,4 +92,39 @@ test("Markdown keeps its columns", () => {
     [true, false],
   );
   assert.equal(text, "| name | size |\n| --- | ---: |\n| a\\|b\\<T\\> \\*c\\* | 5 B |\n");
+});
+
+const image = (index: number, program: string, more: Partial<OfferedImage>): OfferedImage => ({
+  index, pid: 100 + index, program, process: `${program} (process ${100 + index})`,
+  peak_exactness: { kind: "exact" } as unknown as OfferedImage["peak_exactness"], ...more,
+});
+
+// make starts two compilers, the second of which an assembler.
+const IMAGES = [
+  image(0, "make", { start_ns: 5, end_ns: 100, peak_bytes: 10, allocations: 3 }),
+  image(1, "cc", { start_ns: 10, end_ns: 40, peak_bytes: 70, command: ["cc", "-c", "a.c"] }),
+  image(2, "cc", { start_ns: 20, end_ns: 90, peak_bytes: 90, command: ["cc", "-c", "b.c"] }),
+  image(3, "as", { start_ns: 30, end_ns: 35, peak_bytes: 50 }),
+];
+const PARENTS = [-1, 0, 0, 2];
+
+test("processes stand below who started them, siblings in any order", () => {
+  const rows = (order: Order, pattern: RegExp | null = null) =>
+    processRows(IMAGES, PARENTS, order, pattern).map(({ image: { index }, depth }) =>
+      `${"-".repeat(depth)}${index}`);
+  assert.deepEqual(rows("start"), ["0", "-1", "-2", "--3"]);
+  for (const order of ["peak", "ran"] as const)
+    assert.deepEqual(rows(order), ["0", "-2", "--3", "-1"]);
+  assert.deepEqual(rows("start", /a\.c/), ["0", "-1"]);
+  assert.deepEqual(rows("start", /process 103/), ["0", "-2", "--3"]);
+  assert.deepEqual(processRows(IMAGES, [9, 3, 1, -1], "start", null).length, 4);
+});
+
+test("layers of processes add up to what all held at each look", () => {
+  const of = { steps: 4, parents: PARENTS, courses: [[0, 1, 1, 1, 1], [0, 7], [1, 9, 9], null] };
+  const layers = layersOf(IMAGES, of, 2);
+  assert.deepEqual(layers.map(({ index }) => index), [2, 1, -1]);
+  const sums = [0, 1, 2, 3].map((step) =>
+    layers.reduce((sum, { held }) => sum + held[step], 0));
+  assert.deepEqual(sums, [8, 10, 10, 1]);
 });

@@ -19,6 +19,18 @@ export interface OfferedImage {
   process: string; // which it is, in words
   peak_bytes?: number;
   peak_exactness: Exactness;
+  command?: string[];
+  start_ns?: number;
+  end_ns?: number;
+  allocations?: number;
+}
+
+// Of several images: whom each came from (-1: none), and per image its first of so many steps of
+// equal time, and what it held at the end of each in which it ran.
+export interface Processes {
+  steps: number;
+  parents: number[];
+  courses: (number[] | null)[];
 }
 
 const NOT_MODIFIED = 304;
@@ -27,6 +39,7 @@ export interface CaptureFacts {
   file: string;
   images: OfferedImage[];
   largest: number; // the image to begin with
+  processes?: Processes; // where there are several
   compared?: string[][]; // of two: per image, what to beware of beside the other's largest
   note?: string | null; // why the file may tell more than the page does
 }

@@ -16,6 +16,7 @@ import { Help } from "./help.tsx";
 import { isHelpOpen } from "./keys.ts";
 import { LeaksPane } from "./leaks.tsx";
 import { MemoryPane } from "./memory.tsx";
+import { ProcessesPane } from "./processes.tsx";
 import { SandwichPane } from "./sandwich.tsx";
 import {
   announcement,
@@ -53,11 +54,12 @@ const components: Record<Pane, FunctionComponent> = {
   source: SourcePane,
   diff: DiffPane,
   memory: MemoryPane,
+  processes: ProcessesPane,
   about: AboutPane,
 };
 
 // Panes that are about the whole run whatever is asked.
-const wholeRun: Pane[] = ["about", "leaks", "diff", "memory"];
+const wholeRun: Pane[] = ["about", "leaks", "diff", "memory", "processes"];
 
 export function Shell() {
   const pane = use(chosenPane);
@@ -218,6 +220,9 @@ function ProcessPicker() {
 
 function Tabs({ now }: { now: Pane }) {
   const of = use(model);
+  const { facts, capture } = use(session)!;
+  const isOne = (facts.captures[capture]?.images.length ?? 0) < 2;
+  const shown = panes.filter((pane) => pane !== "processes" || !isOne || now === pane);
   useEffect(() => {
     document.getElementById(`tab-${now}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [now]);
@@ -225,13 +230,13 @@ function Tabs({ now }: { now: Pane }) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
-    const next = panes[(panes.indexOf(now) + step + panes.length) % panes.length];
+    const next = shown[(shown.indexOf(now) + step + shown.length) % shown.length];
     go({ pane: next });
     document.getElementById(`tab-${next}`)?.focus();
   };
   return (
     <div class="tabs" role="tablist" aria-label="Panes" onKeyDown={keys}>
-      {panes.map((pane, i) => (
+      {shown.map((pane, i) => (
         <button
           key={pane}
           id={`tab-${pane}`}

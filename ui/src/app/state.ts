@@ -27,6 +27,7 @@ export const panes = [
   "source",
   "diff",
   "memory",
+  "processes",
   "about",
 ] as const;
 export type Pane = (typeof panes)[number];

@@ -22,7 +22,7 @@ const turned: Pane[] = ["overview", "graph", "tree", "diff"];
 
 // Only what has an effect on the pane below.
 export function Toolbar({ pane }: { pane: Pane }) {
-  if (pane === "about" || pane === "memory") return null;
+  if (pane === "about" || pane === "memory" || pane === "processes") return null;
   return (
     <div class="toolbar">
       <div class="toolbar-row">

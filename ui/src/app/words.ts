@@ -24,6 +24,7 @@ const paneWords: Record<Pane, string> = {
   source: "Source",
   diff: "Compare",
   memory: "Resident memory",
+  processes: "Processes",
   about: "About",
 };
 
