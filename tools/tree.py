@@ -6,7 +6,7 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What runs in the target.
-RECORDER = {"rt", "store", "unwind", "record", "exec", "preload", "agent"}
+RECORDER = {"rt", "store", "unwind", "record", "exec", "ask", "preload", "agent"}
 
 
 def files(*suffixes):

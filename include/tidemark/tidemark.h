@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program can ask of the recorder that is loaded into it: with `tidemark run`, or with
-// libtidemark.so in LD_PRELOAD. Nothing is linked: a program that has this header runs as well
-// where there is no recorder, and is told so.
+// What a program can ask of the recorder that is loaded into it, with `tidemark run` or with
+// libtidemark.so in LD_PRELOAD, or that is put into it while it runs, by `tidemark attach`. Nothing
+// is linked: a program that has this header runs as well where there is no recorder, and is told
+// so.
 //
 // Every function gives 0, or -1 with errno:
 //   ENOSYS   there is no recorder, or it is older than this header
@@ -64,6 +65,92 @@ __attribute__((weak)) int tidemark_v1_blocks_free(const void *from, size_t bytes
 __attribute__((weak)) int tidemark_v1_event(uint64_t weight);
 __attribute__((weak)) int tidemark_v1_event_stats(void *stats, size_t stats_bytes);
 
+// ---- a recorder that comes later ----
+//
+// Names are looked up when a program is loaded. A recorder that is put into it afterwards, or into
+// one without a loader, finds this function: one for each program and library, which gives -ENOSYS
+// until its first instruction is replaced by a jump to the recorder. When that goes, the code is as
+// it was, and nothing here has an address of it. The note tells where the function is, also of a
+// program without symbols. What is asked has a number for good.
+#if defined(__linux__) && defined(__ELF__) && !defined(TIDEMARK_IS_RECORDER) &&                    \
+    ((defined(__x86_64__) && defined(__LP64__)) || defined(__AARCH64EL__))
+#define TIDEMARK_HAS_DOOR_ 1
+
+__attribute__((visibility("hidden"))) long tidemark_private_door(int what, const void *p,
+                                                                 const void *q, uint64_t n, int k);
+
+// As bytes: the compiler may have been told another syntax of assembler.
+#ifdef __x86_64__
+#define TIDEMARK_DOOR_CODE_                                                                        \
+  ".byte 0xf3, 0x0f, 0x1e, 0xfa\n"                   /* endbr64 */                                 \
+  ".byte 0x48, 0xc7, 0xc0, 0xda, 0xff, 0xff, 0xff\n" /* mov $-38, %rax */                          \
+  ".byte 0xc3\n"                                     /* ret */
+#else
+#define TIDEMARK_DOOR_CODE_                                                                        \
+  ".inst 0xd503245f\n" /* bti c */                                                                 \
+  ".inst 0x928004a0\n" /* mov x0, #-38 */                                                          \
+  ".inst 0xd65f03c0\n" /* ret */
+#endif
+__asm__(".pushsection .text.tidemark_door,\"axG\",%progbits,tidemark_private_door,comdat\n"
+        ".balign 16\n"
+        ".weak tidemark_private_door\n"
+        ".hidden tidemark_private_door\n"
+        ".type tidemark_private_door, %function\n"
+        "tidemark_private_door:\n" TIDEMARK_DOOR_CODE_
+        ".size tidemark_private_door, . - tidemark_private_door\n"
+        ".balign 16\n"
+        ".popsection\n"
+        ".pushsection .note.tidemark,\"aG\",%note,tidemark_private_door,comdat\n"
+        ".balign 4\n"
+        ".long 9, 8, 0x746d\n" // bytes of the name and of what it says, and its kind
+        ".asciz \"Tidemark\"\n"
+        ".balign 4\n"
+        ".long tidemark_private_door - .\n"
+        ".long 12\n" // bytes of the function
+        ".popsection\n");
+#endif
+
+enum {
+  tidemark_asks_pprof_write = 1,  // k: fd
+  tidemark_asks_stats = 2,        // p: stats, n: their bytes, k: whose
+  tidemark_asks_region_begin = 3, // p: region, n: its bytes, k: whose
+  tidemark_asks_region_read = 4,  // p: region, q: stats, n: their bytes
+  tidemark_asks_region_end = 5,   // the same
+  tidemark_asks_region_check = 6, // p: region, q: where, n: limit, k: what
+  tidemark_asks_mark = 7,         // p: name
+  tidemark_asks_pause = 8,
+  tidemark_asks_resume = 9,
+  tidemark_asks_snapshot = 10,
+  tidemark_asks_dump = 11,        // p: path
+  tidemark_asks_scope_begin = 12, // p: name
+  tidemark_asks_scope_end = 13,
+  tidemark_asks_pool_begin = 14,
+  tidemark_asks_pool_end = 15,
+  tidemark_asks_block_alloc = 16, // p: block, n: bytes
+  tidemark_asks_block_free = 17,  // p: block
+  tidemark_asks_blocks_free = 18, // p: from, n: bytes
+  tidemark_asks_event = 19,       // n: weight
+  tidemark_asks_event_stats = 20  // p: stats, n: their bytes
+};
+
+// Always inlined: the function that asks is the one that is seen.
+__attribute__((always_inline)) static inline int
+tidemark_private_ask(int what, const void *p, const void *q, uint64_t n, int k)
+{
+#ifdef TIDEMARK_HAS_DOOR_
+  long answer = tidemark_private_door(what, p, q, n, k);
+#else
+  long answer = -ENOSYS;
+  (void)what, (void)p, (void)q, (void)n, (void)k;
+#endif
+  if (answer >= 0)
+    return (int)answer;
+  errno = (int)-answer;
+  return -1;
+}
+
+// ---- the heap as a profile ----
+
 // Writes the heap profile of this moment to fd, as profile.proto of pprof, not compressed, without
 // names: `go tool pprof`, Pyroscope, Parca and `tidemark report` find them by build id, where the
 // program's files are. Columns: alloc_objects, alloc_space, inuse_objects, inuse_space.
@@ -78,8 +165,7 @@ static inline int tidemark_pprof_write(int fd)
 {
   if (tidemark_v1_pprof_write)
     return tidemark_v1_pprof_write(fd);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_pprof_write, NULL, NULL, 0, fd);
 }
 
 // ---- numbers ----
@@ -109,7 +195,8 @@ static inline void tidemark_private_no_stats(struct tidemark_stats *stats)
     memset(stats, 0, sizeof *stats);
 }
 
-// TIDEMARK_PROCESS: since the program began. Takes longer the more stacks there are.
+// TIDEMARK_PROCESS: since the program began, or the recording of it. Takes longer the more stacks
+// there are.
 // TIDEMARK_THREAD: since the first call of this function for it in this thread, which gives 0.
 // If it fails all numbers are 0.
 static inline int tidemark_stats_read(int whose, struct tidemark_stats *stats)
@@ -117,8 +204,7 @@ static inline int tidemark_stats_read(int whose, struct tidemark_stats *stats)
   if (tidemark_v1_stats)
     return tidemark_v1_stats(whose, stats, sizeof *stats);
   tidemark_private_no_stats(stats);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_stats, stats, NULL, sizeof *stats, whose);
 }
 
 // ---- regions ----
@@ -142,8 +228,7 @@ static inline int tidemark_region_begin(struct tidemark_region *region, int whos
   region->opaque[0] = 0;
   if (tidemark_v1_region_begin)
     return tidemark_v1_region_begin(region, sizeof *region, whose);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_region_begin, region, NULL, sizeof *region, whose);
 }
 
 // What has changed so far. ENODATA also where recording was paused meanwhile, or events were lost,
@@ -155,8 +240,7 @@ static inline int tidemark_region_read(const struct tidemark_region *region,
   if (tidemark_v1_region_read)
     return tidemark_v1_region_read(region, stats, sizeof *stats);
   tidemark_private_no_stats(stats);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_region_read, region, stats, sizeof *stats, 0);
 }
 
 // The same, for the last time. stats may be NULL. The region is not open any more, if it failed,
@@ -166,8 +250,8 @@ static inline int tidemark_region_end(struct tidemark_region *region, struct tid
   if (tidemark_v1_region_end)
     return tidemark_v1_region_end(region, stats, stats ? sizeof *stats : 0);
   tidemark_private_no_stats(stats);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_region_end, region, stats, stats ? sizeof *stats : 0,
+                              0);
 }
 
 // ---- assertions ----
@@ -209,8 +293,7 @@ static inline int tidemark_region_check(const struct tidemark_region *region, in
 {
   if (tidemark_v1_region_check)
     return tidemark_v1_region_check(region, what, limit, where);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_region_check, region, where, limit, what);
 }
 
 #define TIDEMARK_TEXT_(x) #x
@@ -231,8 +314,7 @@ static inline int tidemark_event(uint64_t weight)
 {
   if (tidemark_v1_event)
     return tidemark_v1_event(weight);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_event, NULL, NULL, weight, 0);
 }
 
 struct tidemark_event_stats {
@@ -246,8 +328,7 @@ static inline int tidemark_event_stats_read(struct tidemark_event_stats *stats)
   if (tidemark_v1_event_stats)
     return tidemark_v1_event_stats(stats, sizeof *stats);
   memset(stats, 0, sizeof *stats);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_event_stats, stats, NULL, sizeof *stats, 0);
 }
 
 // ---- scopes ----
@@ -266,8 +347,7 @@ static inline int tidemark_scope_begin(const char *name)
 {
   if (tidemark_v1_scope_begin)
     return tidemark_v1_scope_begin(name);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_scope_begin, name, NULL, 0, 0);
 }
 
 // The latest that was begun in this thread. EINVAL: there is none.
@@ -275,8 +355,7 @@ static inline int tidemark_scope_end(void)
 {
   if (tidemark_v1_scope_end)
     return tidemark_v1_scope_end();
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_scope_end, NULL, NULL, 0, 0);
 }
 
 // ---- pools ----
@@ -298,7 +377,7 @@ static inline int tidemark_scope_end(void)
 //   tidemark_pool_end();
 //
 // Memory that is mapped, or a part of the program, needs no begin and end. Without a recorder each
-// of these is a load and a branch.
+// of these is a load, a branch and a call of three instructions.
 
 // From here on what this thread asks of malloc, and what it frees, is the pool's and not counted:
 // pieces that were got so are to be freed so. May be within another. Each that was begun has to be
@@ -307,8 +386,7 @@ static inline int tidemark_pool_begin(void)
 {
   if (tidemark_v1_pool_begin)
     return tidemark_v1_pool_begin();
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_pool_begin, NULL, NULL, 0, 0);
 }
 
 // EINVAL: none was begun.
@@ -316,8 +394,7 @@ static inline int tidemark_pool_end(void)
 {
   if (tidemark_v1_pool_end)
     return tidemark_v1_pool_end();
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_pool_end, NULL, NULL, 0, 0);
 }
 
 // A block is handed out, to who called the caller. It may be of any size and alignment. One that is
@@ -327,8 +404,7 @@ static inline int tidemark_block_alloc(const void *block, size_t bytes)
 {
   if (tidemark_v1_block_alloc)
     return tidemark_v1_block_alloc(block, bytes);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_block_alloc, block, NULL, bytes, 0);
 }
 
 // It has ended. EINVAL: it is not known (where only samples are recorded that is not told).
@@ -336,8 +412,7 @@ static inline int tidemark_block_free(const void *block)
 {
   if (tidemark_v1_block_free)
     return tidemark_v1_block_free(block);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_block_free, block, NULL, 0, 0);
 }
 
 // All that begin in so many bytes from there on have ended: an arena is reset.
@@ -345,8 +420,7 @@ static inline int tidemark_blocks_free(const void *from, size_t bytes)
 {
   if (tidemark_v1_blocks_free)
     return tidemark_v1_blocks_free(from, bytes);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_blocks_free, from, NULL, bytes, 0);
 }
 
 // ---- the recording ----
@@ -362,8 +436,7 @@ static inline int tidemark_mark(const char *name)
 {
   if (tidemark_v1_mark)
     return tidemark_v1_mark(name);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_mark, name, NULL, 0, 0);
 }
 
 // From here on new blocks are not recorded; ends of those that were, are.
@@ -371,16 +444,14 @@ static inline int tidemark_pause(void)
 {
   if (tidemark_v1_pause)
     return tidemark_v1_pause();
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_pause, NULL, NULL, 0, 0);
 }
 
 static inline int tidemark_resume(void)
 {
   if (tidemark_v1_resume)
     return tidemark_v1_resume();
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_resume, NULL, NULL, 0, 0);
 }
 
 // Keeps all numbers of this moment, so that it can be asked for. EOPNOTSUPP without a supervisor.
@@ -388,8 +459,7 @@ static inline int tidemark_snapshot(void)
 {
   if (tidemark_v1_snapshot)
     return tidemark_v1_snapshot();
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_snapshot, NULL, NULL, 0, 0);
 }
 
 // Writes a capture of the recording so far, over what is there. EOPNOTSUPP without a supervisor,
@@ -398,8 +468,7 @@ static inline int tidemark_dump(const char *path)
 {
   if (tidemark_v1_dump)
     return tidemark_v1_dump(path);
-  errno = ENOSYS;
-  return -1;
+  return tidemark_private_ask(tidemark_asks_dump, path, NULL, 0, 0);
 }
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
 // hooked function is called (event.c), and which objects are loaded (objects.c).
 #pragma once
 #include "agent/arch.h"
+#include "ask/ask.h"
 #include "record/thread.h"
 #include "store/agent_face.h"
 #include "unwind/host.h"
@@ -24,6 +25,7 @@ struct tide_agent_seat {
   // the block that another allocator gave it last, which it may hand on as it is.
   const struct tide_agent_frame *rusts;
   uint64_t inner_block; // of place.inner_family
+  struct tide_asking asking;
 } __attribute__((aligned(TIDE_AGENT_SEAT_BYTES)));
 _Static_assert(sizeof(struct tide_agent_seat) == TIDE_AGENT_SEAT_BYTES, "as the tracer has it");
 
@@ -138,6 +140,9 @@ uint64_t tide_agent_paging(struct tide_agent_seat *seat, const struct tide_agent
 // A hooked function was called: with these registers, by this hook. What it returns goes
 // to the caller.
 uint64_t tide_agent_event(const struct tide_agent_frame *frame);
+
+// The program asks something of its recorder, by its door (asked.c).
+long tide_agent_asked(const struct tide_agent_frame *frame);
 
 // Has the calling thread a thread pointer? A static program maps pages before it has made one.
 bool tide_agent_has_thread_pointer(void);

@@ -255,6 +255,8 @@ __attribute__((used)) uint64_t tide_agent_event(const struct tide_agent_frame *f
       return tide_agent_exec(hook, f);
     if (!may_look_for_seat())
       return tide_agent_call(hook, f);
+    if (hook->role == TIDE_ROLE_ASK)
+      return (uint64_t)tide_agent_asked(f);
   }
   struct tide_agent_seat *seat = tide_agent_seat();
   if (TIDE_UNLIKELY(!seat))

@@ -44,6 +44,7 @@ static void take_over(struct tide_agent_seat *seat, uint64_t tp, uint32_t tid)
   if (t && t->self == t) // else this is a fork child, in which that memory is wiped
     tide_thread_put_away(&seat->seat);
   seat->seat = (struct tide_seat){0};
+  seat->asking = (struct tide_asking){0};
   seat_begin(seat, tid);
   tide_store_release(&seat->place.thread_pointer, tp);
 }

@@ -36,4 +36,6 @@ void tide_hookables_find_vows(const struct tide_loaded_list *list,
 // Where the loader says that libraries have come or gone: _dl_debug_state.
 void tide_hookables_find_loads(const struct tide_loaded_list *list,
                                struct tide_hookables *ret_entries);
+// Where programs and libraries ask their recorder (tidemark.h): added to the entries (doors.c).
+void tide_hookables_find_doors(const struct tide_loaded_list *list, struct tide_hookables *entries);
 void tide_hookables_done(struct tide_hookables *entries);

@@ -154,12 +154,21 @@ static bool counts_on_apart(const struct later *l)
   return l->face->blocks_are_apart && l->face->apart_at;
 }
 
+// A library may only ask (tidemark.h).
+static bool brings_allocator(const struct later *l)
+{
+  for (size_t i = 0; i < l->job.plan.n_patches; i++)
+    if (l->job.plan.patches[i].entry.role < TIDE_ROLE_MAP)
+      return true;
+  return false;
+}
+
 static void fill_hooks(struct later *l)
 {
   const struct tide_plan *plan = &l->job.plan;
   struct tide_agent_face *face = l->face;
   bool counts_on_it = counts_on_apart(l);
-  if (!counts_on_it)
+  if (!counts_on_it && brings_allocator(l))
     face->blocks_are_apart = 0;
   for (size_t i = 0; i < plan->n_patches; i++) {
     uint32_t k = plan->patches[i].index;
@@ -192,7 +201,8 @@ static enum tide_patch_step put_on(struct later *l)
   fill_hooks(l);
   if (!done &&
       (!WRITE_FACE(l, hooks) || !WRITE_FACE(l, n_hooks) || !WRITE_FACE(l, blocks_are_apart) ||
-       (l->face->apart_at && !tide_outside_write(job->outside, l->face->apart_at, &no, 1))))
+       (l->face->apart_at && brings_allocator(l) &&
+        !tide_outside_write(job->outside, l->face->apart_at, &no, 1))))
     return TIDE_STEP_FAILED;
   if (!done)
     done = tide_job_stopped(job, TIDE_JOB_ALL, step_apply);
@@ -295,6 +305,7 @@ static enum tide_patch_step look(struct later *l)
     return TIDE_STEP_FAILED;
   tide_loaded_list_make_of(job->outside, o->debug_dirs, is_new, l, &job->objects);
   tide_hookables_find(&job->objects, &job->entries);
+  tide_hookables_find_doors(&job->objects, &job->entries);
   enum tide_patch_step done = job->entries.n ? add_new(l) : TIDE_STEP_DONE;
   if (done == TIDE_STEP_REPLAN)
     return done;

@@ -278,6 +278,15 @@ static void plan_found(struct tide_outside *outside, const struct tide_loaded_li
   tide_hookables_done(&entries);
 }
 
+static void plan_doors(struct tide_outside *outside, const struct tide_loaded_list *objects,
+                       struct tide_plan *plan)
+{
+  struct tide_hookables doors = {0};
+  tide_hookables_find_doors(objects, &doors);
+  tide_plan_add(outside, &doors, plan);
+  tide_hookables_done(&doors);
+}
+
 // Allocators first: by the first of their functions the face names the allocator.
 void tide_plan_make(struct tide_outside *outside, const struct tide_loaded_list *objects,
                     bool follows, struct tide_plan *ret_plan)
@@ -286,6 +295,7 @@ void tide_plan_make(struct tide_outside *outside, const struct tide_loaded_list 
   plan_found(outside, objects, tide_hookables_find, ret_plan);
   plan_found(outside, objects, tide_hookables_find_vows, ret_plan);
   plan_found(outside, objects, tide_hookables_find_loads, ret_plan);
+  plan_doors(outside, objects, ret_plan);
   if (follows)
     plan_found(outside, objects, tide_hookables_find_exec, ret_plan);
 }

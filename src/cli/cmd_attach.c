@@ -90,10 +90,10 @@ static void say_attached(const struct tide_arguments *arguments,
            tide_units_time(still, attached->all_stopped_ns, false));
   if (attached->refused[0])
     tide_say("not hooked: %s", attached->refused);
-  if (tide_program_asks(process->file))
-    tide_say("it asks its recorder by tidemark.h, and one that was put into it does not answer: "
-             "start it with 'tidemark run' for its regions, scopes, events, pools and marks (from "
-             "outside: tidemark ctl)");
+  if (tide_program_asks_in_vain(process->file))
+    tide_say("it was built with an older tidemark.h, which does not find a recorder that comes "
+             "later: build it anew, or start it with 'tidemark run', for its regions, scopes, "
+             "events, pools and marks (from outside: tidemark ctl)");
   tide_buf_done(&names);
 }
 

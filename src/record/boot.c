@@ -191,6 +191,7 @@ static bool first_boot(struct tide_seat *seat)
   tide_live_init(image.blocks_are_apart);
   tide_clock_init(image.is_supervised);
   tide_threads_init(image.stack_top);
+  tide_tally_init(clock_ns(CLOCK_MONOTONIC));
   tide_rules_init();
   tide_host.started();
   write_identity(seat, false);

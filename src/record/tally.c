@@ -13,7 +13,7 @@ static struct tide_region_table process_tally TIDE_BULKY;
 static struct tide_lock lock;  // for it
 static bool process_is_open;   // it has a region; written under the lock, before the pulse
 static bool process_was_open;  // ever: else a fork child need not look at the table
-static uint64_t image;         // one more in each fork child
+static uint64_t image;         // since when, and one more in each fork child
 static uint64_t latest_serial; // of a thread; atomic
 
 static struct tide_live_most live_of(const struct tide_region_counts *c)
@@ -185,6 +185,11 @@ void tide_tally_note(struct tide_thread_tally *own, const struct tide_noted *not
       count_for_all(noted, change);
   }
   own->is_on = own->tally.n_open || all;
+}
+
+void tide_tally_init(uint64_t first)
+{
+  image = first;
 }
 
 void tide_tally_after_fork(void)

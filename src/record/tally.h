@@ -84,6 +84,9 @@ struct tide_noted {
   uint64_t old, size; // of a resize: where the block was, and what it has now
 };
 void tide_tally_note(struct tide_thread_tally *own, const struct tide_noted *noted);
+// first: another number for each recording of a process, in which regions of an earlier one are
+// known not to be open.
+void tide_tally_init(uint64_t first);
 void tide_tally_after_fork(void);
 
 // ---- by a thread that has entered, and owes something from then on ----
@@ -94,7 +97,7 @@ enum tide_tally_whose { TIDE_TALLY_PROCESS, TIDE_TALLY_THREAD };
 // Where a region began. Of the caller's memory: nothing of it is believed.
 struct tide_region_start {
   uint64_t id;     // 0: it is not open
-  uint64_t image;  // in which fork child
+  uint64_t image;  // in which fork child, of which recording
   uint64_t serial; // of its thread
   uint64_t n_logged;
   struct tide_region_counts base;

@@ -142,6 +142,7 @@ enum tide_why {
   X(CALL)            /* syscall(number, ...): the same */                                          \
   X(UNLOAD)          /* f(handle): code may be gone */                                             \
   X(LOADED)          /* f(): the loader says that libraries come, or are there or gone */          \
+  X(ASK)             /* answer = f(what, ...): the program asks (tidemark.h) */                    \
   X(NO_EVENT)        /* nothing to record */
 
 enum tide_role {

@@ -6,16 +6,15 @@
 // Nothing is allocated but one mapping for the time of the message. What a region logged is its own
 // memory's word and the store's: numbers that lead anywhere are checked (store/layout.h, invariant
 // 7).
-#include "preload/hook.h"
-#include "preload/now.h"
-#include "preload/region.h"
+#include "ask/ask.h"
+#include "ask/now.h"
+#include "ask/region.h"
+#include "record/record.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 
 #include <errno.h>
-#pragma GCC visibility push(default)
 #include <tidemark/tidemark.h>
-#pragma GCC visibility pop
 
 enum { MOST_SITES = 5, MOST_FRAMES = 12 };
 
@@ -281,14 +280,14 @@ static void say_unjudged(const char *where)
   say_line(&line);
 }
 
-static long judge_region(const struct tide_region *region, int what, uint64_t limit,
-                         const char *where)
+static long judge_region(struct tide_seat *seat, const struct tide_region *region, int what,
+                         uint64_t limit, const char *where)
 {
   struct tide_thread *t;
   struct tidemark_stats stats;
   if (what < TIDEMARK_MAX_BYTES || what > TIDEMARK_EXACT_BYTES)
     return -EINVAL;
-  long error = region->start.id ? tide_region_enter(&t) : -ENODATA;
+  long error = region->start.id ? tide_region_enter(seat, &t) : -ENODATA;
   if (error)
     return error;
   error = tide_region_read(t, region, &stats);
@@ -299,14 +298,12 @@ static long judge_region(const struct tide_region *region, int what, uint64_t li
   return error ? error : !kept;
 }
 
-int tidemark_v1_region_check(const void *region, int what, uint64_t limit, const char *where)
+long tide_ask_region_check(struct tide_seat *seat, const void *region, int what, uint64_t limit,
+                           const char *where)
 {
   where = where ? where : "";
-  long verdict = judge_region(region, what, limit, where);
-  if (verdict >= 0)
-    return (int)verdict;
+  long verdict = judge_region(seat, region, what, limit, where);
   if (verdict == -ENODATA)
     say_unjudged(where);
-  errno = (int)-verdict;
-  return -1;
+  return verdict;
 }

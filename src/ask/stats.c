@@ -6,27 +6,20 @@
 //
 // What is not known exactly is not told: of samples, of a time that recording was off for a while,
 // of one in which events were lost.
-#include "preload/hook.h"
-#include "preload/now.h"
-#include "preload/region.h"
+#include "ask/ask.h"
+#include "ask/now.h"
+#include "ask/region.h"
+#include "record/record.h"
 #include "store/annex.h"
 
 #include <errno.h>
 #include <string.h>
-#pragma GCC visibility push(default)
 #include <tidemark/tidemark.h>
-#pragma GCC visibility pop
 
 _Static_assert((int)TIDEMARK_PROCESS == TIDE_TALLY_PROCESS, "as the header has it");
 _Static_assert((int)TIDEMARK_THREAD == TIDE_TALLY_THREAD, "as the header has it");
 
 _Static_assert(sizeof(struct tide_region) <= sizeof(struct tidemark_region), "there is room");
-
-static int fail_with(long error)
-{
-  errno = (int)-error;
-  return -1;
-}
 
 // Where numbers go that the caller wants: to him, if he knows as many as there are.
 static struct tidemark_stats *place_for(void *to, size_t bytes, struct tidemark_stats *spare)
@@ -35,7 +28,7 @@ static struct tidemark_stats *place_for(void *to, size_t bytes, struct tidemark_
 }
 
 // As much of it as the caller knows; what he knows beyond is 0, and so is all if it failed.
-static int hand_over(struct tidemark_stats *stats, void *to, size_t bytes, long error)
+static long hand_over(struct tidemark_stats *stats, void *to, size_t bytes, long error)
 {
   if (error)
     memset(stats, 0, sizeof *stats);
@@ -44,7 +37,7 @@ static int hand_over(struct tidemark_stats *stats, void *to, size_t bytes, long 
     memcpy(to, stats, n);
     memset((char *)to + n, 0, bytes - n);
   }
-  return error ? fail_with(error) : 0;
+  return error;
 }
 
 // ---- what is known ----
@@ -61,30 +54,29 @@ static uint32_t n_pauses(void)
 }
 
 // Is all of this process recorded, at this moment?
-static bool is_recording(void)
+static bool is_recording(struct tide_seat *seat)
 {
-  return tide_boot(&tide_self) && !tide_samples.bits && !tide_boot_is_paused();
+  return tide_boot(seat) && !tide_samples.bits && !tide_boot_is_paused();
 }
 
 // Of one that may have to boot, or be turned away. As a rule, each is an event that is lost.
-TIDE_COLD static long enter_slowly(struct tide_thread **ret)
+TIDE_COLD static long enter_slowly(struct tide_seat *seat, struct tide_thread **ret)
 {
-  struct tide_seat *seat = &tide_self;
   const struct tide_thread *t = seat->thread;
   if (tide_boot_ready() && (seat->phase == TIDE_PHASE_BUSY || (t && t->self == t && !t->idle)))
     return -EBUSY;
-  if (!is_recording() || seat->phase == TIDE_PHASE_GONE)
+  if (!is_recording(seat) || seat->phase == TIDE_PHASE_GONE)
     return -ENODATA;
   *ret = tide_enter(seat);
   return *ret ? 0 : -ENODATA;
 }
 
 // 0, and the thread has entered. It looks up for nothing, as it books nothing.
-TIDE_HOT long enter_region(struct tide_thread **ret)
+TIDE_HOT long enter_region(struct tide_seat *seat, struct tide_thread **ret)
 {
-  struct tide_thread *t = tide_self.thread;
+  struct tide_thread *t = seat->thread;
   if (TIDE_UNLIKELY(!t || !t->idle))
-    return enter_slowly(ret);
+    return enter_slowly(seat, ret);
   bool is_off = tide_load_relaxed(&tide_boot_state.now) == TIDE_BOOT_OFF;
   __atomic_thread_fence(__ATOMIC_ACQUIRE); // as tide_boot_is_paused() has it
   if (TIDE_UNLIKELY(is_off || tide_load_relaxed(&tide_store.header->paused)))
@@ -95,9 +87,9 @@ TIDE_HOT long enter_region(struct tide_thread **ret)
   return 0;
 }
 
-long tide_region_enter(struct tide_thread **ret)
+long tide_region_enter(struct tide_seat *seat, struct tide_thread **ret)
 {
-  return enter_region(ret);
+  return enter_region(seat, ret);
 }
 
 // Nothing happened that is to be noted. One that is tallied still owes what it did; if no region is
@@ -193,9 +185,9 @@ static struct tidemark_stats stats_of(const struct sums *s)
   return stats;
 }
 
-static long process_stats(struct tidemark_stats *ret)
+static long process_stats(struct tide_seat *seat, struct tidemark_stats *ret)
 {
-  if (!is_recording() || n_pauses() || n_lost())
+  if (!is_recording(seat) || n_pauses() || n_lost())
     return -ENODATA;
   struct sums sums = {0};
   uint32_t n_cells = tide_load_acquire(&tide_store.n_cells);
@@ -263,10 +255,10 @@ long tide_region_read(struct tide_thread *t, const struct tide_region *region,
 }
 
 // A thread's own numbers are those of a region that begins when it first asks.
-static long thread_stats(struct tidemark_stats *ret)
+static long thread_stats(struct tide_seat *seat, struct tidemark_stats *ret)
 {
   struct tide_thread *t;
-  long error = enter_region(&t);
+  long error = enter_region(seat, &t);
   if (error)
     return error;
   struct tide_thread_tally *own = &t->tallied;
@@ -279,36 +271,36 @@ static long thread_stats(struct tidemark_stats *ret)
   return error;
 }
 
-int tidemark_v1_stats(int whose, void *stats, size_t bytes)
+long tide_ask_stats(struct tide_seat *seat, int whose, void *stats, size_t bytes)
 {
   struct tidemark_stats spare, *all = place_for(stats, bytes, &spare);
-  long error = whose == TIDEMARK_PROCESS  ? process_stats(all)
-               : whose == TIDEMARK_THREAD ? thread_stats(all)
+  long error = whose == TIDEMARK_PROCESS  ? process_stats(seat, all)
+               : whose == TIDEMARK_THREAD ? thread_stats(seat, all)
                                           : -EINVAL;
   return hand_over(all, stats, bytes, error);
 }
 
-int tidemark_v1_region_begin(void *at, size_t bytes, int whose)
+long tide_ask_region_begin(struct tide_seat *seat, void *at, size_t bytes, int whose)
 {
   struct tide_region *region = at;
   struct tide_thread *t;
   if ((whose != TIDEMARK_PROCESS && whose != TIDEMARK_THREAD) || bytes < sizeof *region)
-    return fail_with(-EINVAL);
+    return -EINVAL;
   region->start.id = 0;
-  long error = enter_region(&t);
+  long error = enter_region(seat, &t);
   if (error)
-    return fail_with(error);
+    return error;
   open_region(t, region, (uint32_t)whose);
   leave_region(t);
   return 0;
 }
 
-int tidemark_v1_region_read(const void *at, void *stats, size_t bytes)
+long tide_ask_region_read(struct tide_seat *seat, const void *at, void *stats, size_t bytes)
 {
   const struct tide_region *region = at;
   struct tidemark_stats spare, *change = place_for(stats, bytes, &spare);
   struct tide_thread *t;
-  long error = region->start.id ? enter_region(&t) : -ENODATA;
+  long error = region->start.id ? enter_region(seat, &t) : -ENODATA;
   if (!error) {
     error = tide_region_read(t, region, change);
     leave_region(t);
@@ -316,12 +308,12 @@ int tidemark_v1_region_read(const void *at, void *stats, size_t bytes)
   return hand_over(change, stats, bytes, error);
 }
 
-int tidemark_v1_region_end(void *at, void *stats, size_t bytes)
+long tide_ask_region_end(struct tide_seat *seat, void *at, void *stats, size_t bytes)
 {
   struct tide_region *region = at;
   struct tidemark_stats spare, *change = place_for(stats, bytes, &spare);
   struct tide_thread *t;
-  long error = region->start.id ? enter_region(&t) : -ENODATA;
+  long error = region->start.id ? enter_region(seat, &t) : -ENODATA;
   if (!error) {
     error = read_region(t, region, change);
     tide_tally_close(&t->tallied, region->whose, &region->start);

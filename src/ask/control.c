@@ -4,8 +4,9 @@
 // supervisor is asked at its desk, where all processes of the recording are switched and a snapshot
 // is taken. Where there is none, or none that can be reached, the store of this process is switched
 // by itself, as observe/switches.c does it.
-#include "preload/hook.h"
+#include "ask/ask.h"
 #include "record/door.h"
+#include "record/record.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 #include "store/desk_words.h"
@@ -15,19 +16,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include <time.h>
-#pragma GCC visibility push(default)
-#include <tidemark/tidemark.h>
-#pragma GCC visibility pop
 
 enum { LINE_BYTES = 256, DUMP_SECONDS = 60, SEND_BYTES = 1 << 20, MOST_TRIES = 300 };
-
-static int told_with(long error)
-{
-  if (!error)
-    return 0;
-  errno = (int)-error;
-  return -1;
-}
 
 // ---- at the desk ----
 
@@ -170,9 +160,9 @@ static long switch_store(bool is_off)
 
 // ---- what is asked ----
 
-static long ready(void)
+static long ready(struct tide_seat *seat)
 {
-  if (!tide_boot(&tide_self)) // which a fork child does here, if it has not yet
+  if (!tide_boot(seat)) // which a fork child does here, if it has not yet
     return -ENODATA;
   return tide_sys_confined ? -EPERM : 0;
 }
@@ -187,50 +177,50 @@ static bool is_name(const char *name)
   return n > 0;
 }
 
-int tidemark_v1_mark(const char *name)
+long tide_ask_mark(struct tide_seat *seat, const char *name)
 {
   struct asking a = {.fd = -1, .ask.verb = TIDE_DESK_MARK};
   if (!name || !is_name(name))
-    return told_with(-EINVAL);
-  long error = ready();
+    return -EINVAL;
+  long error = ready(seat);
   if (error)
-    return told_with(error);
+    return error;
   memcpy(a.ask.name, name, tide_text_len(name));
   error = ask_supervisor(&a);
   if (error == -ENOENT)
     error = mark_store(name);
-  return told_with(error == -EIO ? -ENOSPC : error);
+  return error == -EIO ? -ENOSPC : error;
 }
 
-static int switch_to(bool is_off)
+static long switch_to(struct tide_seat *seat, bool is_off)
 {
   struct asking a = {.fd = -1, .ask.verb = is_off ? TIDE_DESK_OFF : TIDE_DESK_ON};
-  long error = ready();
+  long error = ready(seat);
   if (error)
-    return told_with(error);
+    return error;
   error = ask_supervisor(&a);
   if (error == -ENOENT)
     error = switch_store(is_off);
-  return told_with(error);
+  return error;
 }
 
-int tidemark_v1_pause(void)
+long tide_ask_pause(struct tide_seat *seat)
 {
-  return switch_to(true);
+  return switch_to(seat, true);
 }
 
-int tidemark_v1_resume(void)
+long tide_ask_resume(struct tide_seat *seat)
 {
-  return switch_to(false);
+  return switch_to(seat, false);
 }
 
-int tidemark_v1_snapshot(void)
+long tide_ask_snapshot(struct tide_seat *seat)
 {
   struct asking a = {.fd = -1, .ask.verb = TIDE_DESK_SNAPSHOT};
-  long error = ready();
+  long error = ready(seat);
   if (!error)
     error = ask_supervisor(&a);
-  return told_with(error == -ENOENT ? -EOPNOTSUPP : error);
+  return error == -ENOENT ? -EOPNOTSUPP : error;
 }
 
 static long copy_to(const char *path, long from)
@@ -246,10 +236,10 @@ static long copy_to(const char *path, long from)
   return tide_sys_failed(n) ? n : closed;
 }
 
-int tidemark_v1_dump(const char *path)
+long tide_ask_dump(struct tide_seat *seat, const char *path)
 {
   struct asking a = {.fd = -1, .ask.verb = TIDE_DESK_DUMP};
-  long error = path ? ready() : -EINVAL;
+  long error = path ? ready(seat) : -EINVAL;
   if (!error)
     error = ask_supervisor(&a);
   if (!error && a.fd < 0)
@@ -258,5 +248,5 @@ int tidemark_v1_dump(const char *path)
     error = copy_to(path, a.fd);
     TIDE_SYS(SYS_close, a.fd);
   }
-  return told_with(error == -ENOENT && a.fd < 0 ? -EOPNOTSUPP : error);
+  return error == -ENOENT && a.fd < 0 ? -EOPNOTSUPP : error;
 }

@@ -4,6 +4,7 @@
 #pragma once
 #include "record/tally.h"
 
+struct tide_seat;
 struct tide_thread;
 struct tidemark_stats;
 
@@ -15,7 +16,7 @@ struct tide_region {
 };
 
 // 0, and the thread has entered; or -errno.
-long tide_region_enter(struct tide_thread **ret);
+long tide_region_enter(struct tide_seat *seat, struct tide_thread **ret);
 // By one who has. 0, or -errno.
 long tide_region_read(struct tide_thread *t, const struct tide_region *region,
                       struct tidemark_stats *ret);

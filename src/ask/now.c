@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A cell as it is now, while its thread goes on.
-#include "preload/now.h"
+#include "ask/now.h"
 
 #include <string.h>
 

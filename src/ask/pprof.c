@@ -9,8 +9,9 @@
 //
 // Of the store nothing is believed (store/layout.h, invariant 7): a number that leads anywhere is
 // checked first.
-#include "preload/hook.h"
-#include "preload/now.h"
+#include "ask/ask.h"
+#include "ask/now.h"
+#include "record/record.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 #include "store/store.h"
@@ -305,9 +306,9 @@ static void put_profile(struct writer *w)
   flush(w);
 }
 
-static long write_profile(int fd)
+long tide_ask_pprof_write(struct tide_seat *seat, int fd)
 {
-  if (!tide_boot(&tide_self)) // which a fork child does here, if it has not yet
+  if (!tide_boot(seat)) // which a fork child does here, if it has not yet
     return -ENODATA;
   if (tide_boot_is_paused()) // what is allocated meanwhile would be missing
     return -ENODATA;
@@ -334,15 +335,4 @@ static long write_profile(int fd)
   long error = w->error;
   tide_sys_unmap(w, bytes);
   return error;
-}
-
-__attribute__((visibility("default"))) int tidemark_v1_pprof_write(int fd);
-
-int tidemark_v1_pprof_write(int fd)
-{
-  long error = write_profile(fd);
-  if (!error)
-    return 0;
-  errno = (int)-error;
-  return -1;
 }
