@@ -30,6 +30,61 @@ static void look_for_early(const struct tide_subject *subject, const struct tide
                     (int64_t)(place->last_ns - subject->start_ns));
 }
 
+// ---- instances ----
+//
+// A place that makes several blocks for each connection, request or other instance has as many of
+// each kind at the peak: every stack of it the same number, all of one size.
+
+struct instances {
+  int64_t n, n_stacks; // instances, and the blocks of each
+  int64_t bytes;       // of all
+};
+
+static bool are_as_many(int64_t blocks, int64_t n)
+{
+  return blocks >= n - n / BUDGET_ALIKE && blocks <= n + n / BUDGET_ALIKE;
+}
+
+static bool is_of_one_size(const struct tide_subject *subject, const struct tide_profile_site *site)
+{
+  uint64_t sizes[TIDE_SIZE_BUCKETS_N], lives[TIDE_LIFE_BUCKETS_N];
+  unsigned n = 0;
+  tide_profile_site_histograms(subject->profile, site, sizes, lives);
+  for (unsigned i = 0; i < TIDE_SIZE_BUCKETS_N; i++)
+    n += sizes[i] > 0;
+  return n == 1 && !TIDE_OF_SITE(site, n_resize);
+}
+
+// What is of other numbers may be a fiftieth of the bytes: what was allocated once beside them.
+static bool has_instances(const struct tide_subject *subject, const struct tide_suspect *suspect,
+                          struct instances *ret_instances)
+{
+  const struct tide_groups *groups = subject->groups;
+  const uint32_t *sites = groups->sites + groups->first[suspect->group_idx];
+  size_t n_sites = groups->first[suspect->group_idx + 1] - groups->first[suspect->group_idx];
+  struct instances found = {0};
+  int64_t most = 0;
+  for (size_t i = 0; i < n_sites; i++) {
+    const struct tide_profile_site *site = &subject->profile->sites[sites[i]];
+    if (TIDE_OF_SITE(site, peak_bytes) > most) {
+      most = TIDE_OF_SITE(site, peak_bytes);
+      found.n = TIDE_OF_SITE(site, peak_blocks);
+    }
+  }
+  if (found.n < EACH_BLOCKS)
+    return false;
+  for (size_t i = 0; i < n_sites; i++) {
+    const struct tide_profile_site *site = &subject->profile->sites[sites[i]];
+    if (!are_as_many(TIDE_OF_SITE(site, peak_blocks), found.n) || !is_of_one_size(subject, site))
+      continue;
+    found.n_stacks++;
+    found.bytes = tide_added(found.bytes, TIDE_OF_SITE(site, peak_bytes));
+  }
+  *ret_instances = found;
+  return found.n_stacks > 1 &&
+         found.bytes >= suspect->place->peak_bytes - suspect->place->peak_bytes / BUDGET_ALIKE;
+}
+
 // ---- never touched ----
 //
 // How much of the heap was never in memory is known of all of it at once. But only large blocks can
@@ -37,6 +92,17 @@ static void look_for_early(const struct tide_subject *subject, const struct tide
 //
 // Of the largest the recorder asks when they are freed (store/touch.h), so of each place it is
 // known what it used of them, also where they came and went between two looks.
+
+static void tell_instances(const struct tide_subject *subject, const struct tide_suspect *suspect,
+                           struct tide_finding *finding)
+{
+  struct instances found;
+  if (subject->image->lacks & TIDE_LACK_SIZE_HIST || !has_instances(subject, suspect, &found))
+    return;
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_ITEMS, found.n);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_PLACES, found.n_stacks);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_ITEM_BYTES, found.bytes / found.n);
+}
 
 static int64_t could_hide(const struct tide_suspect *suspect)
 {
@@ -75,6 +141,7 @@ static const struct tide_suspect *look_for_untouched(const struct tide_subject *
                     tide_mean(most->place->peak_bytes, most->place->peak_blocks));
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_UNTOUCHED_BYTES, untouched);
+  tell_instances(subject, most, finding);
   return most;
 }
 
@@ -133,19 +200,24 @@ static void look_for_each(const struct tide_subject *subject, const struct tide_
 {
   const struct tide_group *place = suspect->place;
   const char *noun = instance_noun(subject, suspect);
-  int64_t each = tide_mean(place->peak_bytes, place->peak_blocks);
+  struct instances found;
+  bool is_several = has_instances(subject, suspect, &found);
+  int64_t n = is_several ? found.n : place->peak_blocks;
+  int64_t each = is_several ? found.bytes / found.n : tide_mean(place->peak_bytes, n);
   int64_t least = noun && !strcmp(noun, "thread") ? EACH_BLOCKS / 4 : EACH_BLOCKS;
-  if (place->peak_blocks < least || each < EACH_BYTES || place->peak_bytes < LEAST_BYTES ||
+  if (n < least || each < EACH_BYTES || place->peak_bytes < LEAST_BYTES ||
       place->peak_bytes < subject->peak_bytes / EACH_OF_PEAK ||
-      tide_suspect_n_sizes(suspect) != 1 || place->n_resize)
+      (!is_several && (tide_suspect_n_sizes(suspect) != 1 || place->n_resize)))
     return;
   struct tide_finding *finding =
       tide_subject_find(subject, TIDE_RULE_EACH, suspect, TIDE_CONFIDENCE_LOW, place->peak_bytes);
   finding->noun = noun;
-  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS, place->peak_blocks);
+  tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCKS, n);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_BLOCK_BYTES, each);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, place->peak_bytes);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);
+  if (is_several)
+    tide_finding_tell(finding, TIDE_EVIDENCE_OF_PLACES, found.n_stacks);
   if (suspect->n_threads > 1)
     tide_finding_tell(finding, TIDE_EVIDENCE_OF_THREADS, (int64_t)suspect->n_threads);
 }
@@ -156,8 +228,7 @@ static void look_for_each(const struct tide_subject *subject, const struct tide_
 
 static bool is_of_items(const struct tide_suspect *suspect, int64_t n)
 {
-  int64_t blocks = suspect->place->peak_blocks;
-  return blocks >= n - n / BUDGET_ALIKE && blocks <= n + n / BUDGET_ALIKE;
+  return are_as_many(suspect->place->peak_blocks, n);
 }
 
 static void look_for_budget(const struct tide_subject *subject)

@@ -101,19 +101,27 @@ static char *unused_words(struct telling *t)
                       touched ? " of it" : "", is_one ? "it was" : "they were", BYTES(BYTES));
 }
 
+// "600 blocks of 47.8 KiB in the mean"; of instances, "286.7 KiB in 6 blocks for each of 100".
+static char *untouched_blocks(struct telling *t)
+{
+  if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_ITEMS))
+    return tide_sprintf("%s in %s blocks for each of %s instances", BYTES(ITEM_BYTES),
+                        COUNT(PLACES), COUNT(ITEMS));
+  if (number(t, TIDE_EVIDENCE_OF_BLOCKS) == 1)
+    return tide_strdup("1 block");
+  return tide_sprintf("%s blocks of %s in the mean", COUNT(BLOCKS), BYTES(BLOCK_BYTES));
+}
+
 static char *untouched_words(struct telling *t)
 {
   if (tide_finding_has(t->finding, TIDE_EVIDENCE_OF_LOOKED_BLOCKS))
     return unused_words(t);
   char least[TIDE_UNITS_MAX];
   struct tide_amount bytes = amount(t, t->finding->saving.value); // "at least" is said
-  bool is_one = number(t, TIDE_EVIDENCE_OF_BLOCKS) == 1;
-  TIDE_CLEANUP_FREE char *each =
-      is_one ? tide_strdup("") : tide_sprintf(" of %s in the mean", BYTES(BLOCK_BYTES));
-  return tide_sprintf("%s asks for more than it uses: of its %s at the peak, %s block%s%s, "
+  TIDE_CLEANUP_FREE char *blocks = untouched_blocks(t);
+  return tide_sprintf("%s asks for more than it uses: of its %s at the peak, %s, "
                       "at least %s was never in memory",
-                      t->place, BYTES(BYTES), COUNT(BLOCKS), PLURAL(BLOCKS), each,
-                      tide_units_bytes(least, bytes, t->style));
+                      t->place, BYTES(BYTES), blocks, tide_units_bytes(least, bytes, t->style));
 }
 
 // ": at 4.42 s the heap held 13.0 MiB of its peak's 380.0 MiB, and of 385.0 MiB resident 360.0 MiB
@@ -212,8 +220,11 @@ static char *early_words(struct telling *t)
 
 static char *each_words(struct telling *t)
 {
-  return tide_sprintf("%s takes %s for each %s: %s of them at the peak, %s or %s of it", t->place,
-                      BYTES(BLOCK_BYTES), t->finding->noun ? t->finding->noun : "instance",
+  TIDE_CLEANUP_FREE char *blocks = tide_finding_has(t->finding, TIDE_EVIDENCE_OF_PLACES)
+                                       ? tide_sprintf(" in %s blocks", COUNT(PLACES))
+                                       : tide_strdup("");
+  return tide_sprintf("%s takes %s%s for each %s: %s of them at the peak, %s or %s of it", t->place,
+                      BYTES(BLOCK_BYTES), blocks, t->finding->noun ? t->finding->noun : "instance",
                       COUNT(BLOCKS), BYTES(BYTES), SHARE(BYTES, PEAK_BYTES));
 }
 

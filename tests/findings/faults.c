@@ -341,21 +341,30 @@ APART static char *arena_new(void)
   return arena;
 }
 
-APART static char *connection_buffer(void)
+struct connection { // two blocks for each, of a size of their own
+  char *in, *out;
+};
+
+APART static struct connection connection_new(void)
 {
-  return filled(malloc(65536), 65536); // fault: each_connection each
+  struct connection new = {malloc(65536), malloc(9000)}; // fault: each_connection each
+  filled(new.in, 65536);
+  filled(new.out, 9000);
+  return new;
 }
 
 static void run_each_connection(void)
 {
-  static char *buffers[60];
+  static struct connection connections[60];
   for (int i = 0; i < STEPS; i++) {
     step_work(i);
     if (i >= STEPS / 2 && i < STEPS / 2 + 60)
-      buffers[i - STEPS / 2] = connection_buffer();
+      connections[i - STEPS / 2] = connection_new();
   }
-  for (int i = 0; i < 60; i++)
-    free(buffers[i]);
+  for (int i = 0; i < 60; i++) {
+    free(connections[i].in);
+    free(connections[i].out);
+  }
 }
 
 static pthread_barrier_t all_there;

@@ -492,16 +492,23 @@ static void blocks_are_of_a_mean_size(void **state)
 {
   (void)state;
   static const struct {
-    int64_t n_blocks;
+    int64_t n_blocks, n_items;
     const char *said;
   } cases[] = {
-      {1, "of its 742,391,808 B at the peak, 1 block, at least 1,000 B was never in memory."},
-      {2, "2 blocks of 371,195,904 B in the mean, at least 1,000 B was"}};
+      {1, 0, "of its 742,391,808 B at the peak, 1 block, at least 1,000 B was never in memory."},
+      {2, 0, "2 blocks of 371,195,904 B in the mean, at least 1,000 B was"},
+      {48, 16, "at the peak, 46,399,488 B in 3 blocks for each of 16 instances, at least"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct tide_finding finding = {.rule = TIDE_RULE_UNTOUCHED, .saving = tide_exact(1000)};
     finding.evidence[TIDE_EVIDENCE_OF_BYTES] = 742391808;
     finding.evidence[TIDE_EVIDENCE_OF_BLOCKS] = cases[i].n_blocks;
     finding.evidence[TIDE_EVIDENCE_OF_BLOCK_BYTES] = 742391808 / cases[i].n_blocks;
+    if (cases[i].n_items) {
+      finding.has = 1ull << TIDE_EVIDENCE_OF_ITEMS;
+      finding.evidence[TIDE_EVIDENCE_OF_ITEMS] = cases[i].n_items;
+      finding.evidence[TIDE_EVIDENCE_OF_PLACES] = cases[i].n_blocks / cases[i].n_items;
+      finding.evidence[TIDE_EVIDENCE_OF_ITEM_BYTES] = 742391808 / cases[i].n_items;
+    }
     struct tide_style style = {.units = TIDE_UNITS_BYTES};
     char *words = tide_finding_sentence(&finding, NULL, style);
     assert_non_null(strstr(words, cases[i].said));
