@@ -20,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CRATES = {"tests/interop/dhat_rs": "dhat-shape", "tests/interop/jemalloc_rs": "jemalloc-shape",
           "tests/real/allocators": "with-jemalloc", "tests/real/leaky": "leaky",
           "tests/real/tokio": "relay", "bindings/rust/examples/axum": "axum-heap",
-          "tests/bindings/linked": "around-jemalloc", "examples/queue": "telegraph"}
+          "tests/bindings/linked": "around-jemalloc", "examples/queue": "telegraph",
+          "examples/mqtt": "devices"}
 # Those whose jemalloc is Debian's.
 WITH_JEMALLOC = "jemalloc_rs", "allocators", "linked"
 
