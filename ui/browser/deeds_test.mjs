@@ -3,6 +3,7 @@
 // What a reader does to the page, one deed after another, each held against what the command says
 // about the same: the menu of a box, chips, every key, and the address of all of it.
 
+import { readFileSync } from "node:fs";
 import { becomes, exactUnits, expect, expectEqual, headingIs } from "./stage.mjs";
 import { importSource, shown } from "./stage.mjs";
 
@@ -195,5 +196,57 @@ export const tests = {
     await again.reload();
     await again.locator("h2.asked").waitFor();
     await becomes(() => told(again), before, "reloaded");
+  },
+
+  // Each file is read by the command, which finds in it what the page shows.
+  async files_of_what_is_seen(ground, look) {
+    const report = (file, ...words) => ground.json("report", file, ...words);
+    const page = await look(`${ground.served.url}#ignore=recurse&runtime=1`);
+    await page.locator("h2.asked").waitFor();
+    const saved = async (click, name) => {
+      const [file] = await Promise.all([page.waitForEvent("download"), click()]);
+      await file.saveAs(ground.path(name));
+      return file.suggestedFilename();
+    };
+    const pick = async (words) => {
+      await page.getByText("Save", { exact: true }).click();
+      await page.getByRole("button", { name: words }).click();
+    };
+    const { wanted } = report("phases.tide", "--ignore", "recurse");
+    await saved(() => pick("its stacks, folded"), "seen.folded");
+    ground.tide("export", "--to", "folded", "--ignore", "recurse", "-o", "own.folded",
+      "phases.tide");
+    const lines = (name) => readFileSync(ground.path(name), "utf8").trim().split("\n").sort();
+    expectEqual(lines("seen.folded"), lines("own.folded"), "folded");
+    const name = await saved(() => pick("its stacks, pprof"), "seen.pb.gz");
+    expectEqual(name, "phases.peak.pb.gz", "its name");
+    const read = report("seen.pb.gz", "--group", "function");
+    expectEqual(read.wanted, wanted, "pprof");
+    expectEqual(read.groups[0].function, "fill_cache", "of whom most is");
+    await saved(() => pick("the table, CSV"), "seen.csv");
+    expect(/,fill_cache,/.test(readFileSync(ground.path("seen.csv"), "utf8")), "no row");
+    await saved(() => pick("the graph, SVG"), "seen.svg");
+    const drawn = await page.evaluate((text) => {
+      const made = new DOMParser().parseFromString(text, "image/svg+xml");
+      return [made.documentElement.tagName, [...made.querySelectorAll("text")].map((t) =>
+        t.textContent)];
+    }, readFileSync(ground.path("seen.svg"), "utf8"));
+    expectEqual(drawn[0], "svg", "what it is");
+    expect(drawn[1].includes("fill_cache"), `boxes ${drawn[1]}`);
+    // A suppression is the command's.
+    await page.evaluate(() => (location.hash = "pane=leaks"));
+    await page.getByRole("button", { name: "suppress build_index" }).click();
+    const row = page.locator("table.grid").first().locator(".name", { hasText: "build_index" });
+    await becomes(() => row.count(), 0, "rows of it");
+    await saved(
+      () => page.getByRole("button", { name: "Save as a file of suppressions" }).click(),
+      "known.supp",
+    );
+    const { suppressed } = report("phases.tide", "--sort", "leak", "--suppressions", "known.supp");
+    const told = page.getByRole("group", { name: "Suppressed" }).locator("b");
+    expectEqual(await told.innerText(), units.bytes(suppressed), "suppressed");
+    expect(suppressed > 0, "nothing was suppressed");
+    await page.locator(".suppressed .chip").click();
+    await becomes(() => row.count(), 1, "there again");
   },
 };

@@ -6,19 +6,22 @@
 import { computed } from "@preact/signals-core";
 import type { Fate } from "../engine/fate.ts";
 import { leaks, type Leak, type Leaks } from "../engine/leaks.ts";
+import { exactly, lookRefusal, makeView, type View } from "../engine/look.ts";
 import { frameText, NONE } from "../engine/names.ts";
 import { refusal, type Question } from "../engine/question.ts";
 import { markOf } from "../engine/exactness.ts";
 import { keptWords, measureTerm } from "../engine/question_words.ts";
 import { TERMS } from "../engine/terms.ts";
 import { bytes, count, share, time, type Mark } from "../engine/units.ts";
+import { cleanWithin } from "../flame/clean.ts";
 import { groupName, groupPlace, shortGroupName } from "./columns.ts";
+import { save } from "./download.tsx";
 import { isFound, Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { model, searchRegex, view } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
-import { go } from "./state.ts";
+import { go, state } from "./state.ts";
 import { plural, sentence, wordsOfPane } from "./words.ts";
 
 const ROWS_MAX = 200;
@@ -34,7 +37,21 @@ const asked: Question = { measure: "leak", unit: "bytes", from: null, to: null }
 
 const why = computed(() => refusal(model.value, asked));
 
-const all = computed<Leaks>(() => (why.value ? { kept: [], atEnd: [] } : leaks(view.value)));
+const suppressed = computed(() => state.value.suppress);
+
+// A suppression takes away every stack with such a function, as one of a file does.
+const shown = computed(() => {
+  const { look, model: of } = view.value;
+  const ignore = [...look.ignore, ...suppressed.value.map(exactly)];
+  const less = { ...look, ignore };
+  return suppressed.value.length && !lookRefusal(less) ? makeView(of, less) : view.value;
+});
+
+const leaksOf = (of: View): Leaks => (why.value ? { kept: [], atEnd: [] } : leaks(of));
+const all = computed<Leaks>(() => leaksOf(shown.value));
+const hidden = computed(() =>
+  shown.value === view.value ? 0 : sumOf(leaksOf(view.value).kept) - sumOf(all.value.kept),
+);
 
 const found = computed<Leaks>(() => ({
   kept: all.value.kept.filter(({ group }) => isFound(group)),
@@ -66,13 +83,53 @@ export function LeaksPane() {
           isFreed={true}
         />
       )}
+      <Suppressed />
     </section>
+  );
+}
+
+// A pattern of LeakSanitizer's syntax, as --suppressions takes it.
+export function suppressionsText(functions: string[]): string {
+  return functions.map((name) => `leak:^${name}$\n`).join("");
+}
+
+function Suppressed() {
+  const names = use(suppressed);
+  const sum = use(hidden);
+  const of = use(model);
+  if (!names.length) return null;
+  const without = (name: string) => names.filter((one) => one !== name);
+  return (
+    <div class="suppressed" role="group" aria-label="Suppressed">
+      <span>
+        <b>{bytes(sum, markOf(of, "live", "bytes"))}</b> suppressed:
+      </span>
+      {names.map((name) => (
+        <button
+          key={name}
+          type="button"
+          class="chip"
+          title="Show it again"
+          onClick={() => go({ suppress: without(name) })}
+        >
+          <span class="chip-text">{cleanWithin(name, 300)}</span>
+          <span aria-hidden="true"> ×</span>
+        </button>
+      ))}
+      <button
+        type="button"
+        title="For tidemark report --suppressions FILE, and LeakSanitizer"
+        onClick={() => save("known.supp", "text/plain", suppressionsText(names))}
+      >
+        Save as a file of suppressions
+      </button>
+    </div>
   );
 }
 
 // Filters may leave none of what is there.
 function Nothing() {
-  const { isFiltered } = use(view);
+  const { isFiltered } = use(shown);
   const isSearch = use(searchRegex) !== null;
   const isPart = isFiltered || isSearch;
   const words = isPart ? "nothing here was kept" : measureTerm(use(model), "leak").nothing;
@@ -154,8 +211,9 @@ function LeakRow({ row, sum, isFreed }: { row: Leak; sum: number; isFreed: boole
       <td class="c-spark">
         {!Number.isNaN(row.firstNs) && <Spark model={of} sites={row.group.sites} unit="bytes" />}
       </td>
-      <td class="c-name">
+      <td class="c-name leak-name">
         <LeakName row={row} />
+        {!isFreed && <Suppress row={row} />}
       </td>
       <td class="c-count number">{count(row.blocks, markOf(of, "live", "blocks"))}</td>
       <td class="c-age number">{row.meanNs ? time(row.meanNs) : ""}</td>
@@ -165,6 +223,22 @@ function LeakRow({ row, sum, isFreed }: { row: Leak; sum: number; isFreed: boole
           : time(row.firstNs)}
       </td>
     </tr>
+  );
+}
+
+function Suppress({ row: { group } }: { row: Leak }) {
+  const of = use(model);
+  const name = group.frame === NONE ? "" : of.text[of.frames.function[group.frame]];
+  if (!name) return null;
+  return (
+    <button
+      type="button"
+      class="plain suppress"
+      title="It is meant to be there: take it away, here and in a file of suppressions"
+      onClick={() => go({ suppress: [...suppressed.peek(), name] })}
+    >
+      suppress<span class="sr"> {cleanWithin(name, 200)}</span>
+    </button>
   );
 }
 

@@ -91,6 +91,7 @@ export interface State {
   source: string; // path of the file shown
   base: "" | "capture" | number; // compared with: nothing, the other capture, a moment
   versus: string | null; // a thread that the one selected is compared with
+  suppress: string[]; // of leaks: functions whose are meant to be there
   change: Change | null; // of a comparison: only what changed like this
   capture: number | null; // which of two
   process: number | null;
@@ -133,6 +134,7 @@ export function emptyState(): State {
     source: "",
     base: "",
     versus: null,
+    suppress: [],
     change: null,
     capture: null,
     process: null,
@@ -230,6 +232,7 @@ const readers: Record<string, Reader> = {
   source: (s, text) => (s.source = text),
   base: (s, text) => (s.base = text === "capture" ? "capture" : (parseTime(text) ?? "")),
   versus: (s, text) => (s.versus = text || null),
+  suppress: (s, text) => s.suppress.push(text),
   change: (s, text) => (s.change = oneOf(CHANGES, text)),
   capture: (s, text) => (s.capture = parseIndex(text)),
   process: (s, text) => (s.process = parseIndex(text)),
@@ -262,7 +265,7 @@ export function formatState(state: State): string {
   const add = (key: string, text: string) => parts.push(`${key}=${escape(text)}`);
   for (const key of Object.keys(readers) as (keyof State)[]) {
     const value = state[key];
-    if (key === "zoom" || key === "above" || key === "below")
+    if (key === "zoom" || key === "above" || key === "below" || key === "suppress")
       for (const name of state[key]) add(key, name);
     else if (value === null || value === none[key]) continue;
     else if (key === "at" || key === "from" || key === "to") add(key, timeText(value as number));

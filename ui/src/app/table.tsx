@@ -138,26 +138,28 @@ function TableColumns() {
   return <ColumnMenu columns={hasCurve(kind) && !use(isPart) ? [spark, ...all] : all} />;
 }
 
+// As it is shown, with everything in full.
+export function tableTexts(): string[][] {
+  const context = { model: model.peek(), question: question.peek(), whole: wholeWeight.peek() };
+  const kind = ranked.peek()[0]?.kind ?? "place";
+  const columns = tableColumns(context.model, context.question, kind, isPart.peek());
+  const titles = columns.map((column) => column.title);
+  const head = [TERMS.share.text, ...titles, "name", "place", "way"];
+  const body = ranked
+    .peek()
+    .map((item) => [
+      share(item.weight, context.whole, markOfAnswer(context.model, context.question)),
+      ...columns.map((column) => column.text(item, context)),
+      groupName(context.model, item),
+      groupPlace(context.model, item),
+      groupWay(view.peek(), context.question, item),
+    ]);
+  return [head, ...body];
+}
+
 function CopyButtons() {
-  const rows = () => {
-    const context = { model: model.peek(), question: question.peek(), whole: wholeWeight.peek() };
-    const kind = ranked.peek()[0]?.kind ?? "place";
-    const columns = tableColumns(context.model, context.question, kind, isPart.peek());
-    const titles = columns.map((column) => column.title);
-    const head = [TERMS.share.text, ...titles, "name", "place", "way"];
-    const body = ranked
-      .peek()
-      .map((item) => [
-        share(item.weight, context.whole, markOfAnswer(context.model, context.question)),
-        ...columns.map((column) => column.text(item, context)),
-        groupName(context.model, item),
-        groupPlace(context.model, item),
-        groupWay(view.peek(), context.question, item),
-      ]);
-    return [head, ...body];
-  };
   const asMarkdown = () => {
-    const all = rows().slice(0, 101);
+    const all = tableTexts().slice(0, 101);
     return markdown(
       all,
       all[0].map((name) => ["name", "place", "way"].includes(name)),
@@ -165,7 +167,7 @@ function CopyButtons() {
   };
   return (
     <span class="buttons">
-      <button type="button" onClick={() => copy(csv(rows()), "the table as CSV")}>
+      <button type="button" onClick={() => copy(csv(tableTexts()), "the table as CSV")}>
         Copy CSV
       </button>
       <button

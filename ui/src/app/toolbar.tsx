@@ -11,6 +11,7 @@ import { amount, change, count, share, EXACT } from "../engine/units.ts";
 import type { Matches } from "../engine/search.ts";
 import { AddFilter, Chips } from "./chips.tsx";
 import { found as foundInBoth, sides } from "./comparison.ts";
+import { Download } from "./download.tsx";
 import { matches, model, question, searchFault, view, wanted } from "./session.ts";
 import { use } from "./signals.ts";
 import { addFilter, go, settle, state, type Pane, type State } from "./state.ts";
@@ -34,6 +35,7 @@ export function Toolbar({ pane }: { pane: Pane }) {
         )}
         <Toggles isTurned={turned.includes(pane)} />
         <AddFilter />
+        <Download />
         {pane === "diff" ? <SearchOfBoth /> : <SearchOfStacks />}
       </div>
       <Chips />
