@@ -19,7 +19,10 @@ TIMEOUT_S = 180
 # What no two runs of a program have alike, and no page is held to.
 VARIABLE = (r"\d[\d.,]* ?(?:ns|µs|ms|s|min|h)\b", r"[▁▂▃▄▅▆▇█▏▎▍▌▋▊▉⠀-⣿]+", r"overhead ≈.*",
             r"RSS +\d[\d.]* \w+( ± \d[\d.]* \w+)?", r"saved .*", r"next: .*", r"peak exact",
-            r"(peak )?± \d[\d.]* \w+", r"every event \(.*?\), \d+ stacks", r"\s+")
+            r"(peak )?± \d[\d.]* \w+", r"every event \(.*?\), \d+ stacks",
+            # What a runtime does, which is another with each version of it.
+            r"\d[\d,.]*( M)? allocations", r"at exit .*", r"(?m)^ +<?0\.\d %.*\n( +via .*\n)?",
+            r"\s+")
 
 
 class Figure:
@@ -110,11 +113,14 @@ class Stage:
                               timeout=TIMEOUT_S, check=False)
         self.expect(status is None or done.returncode == status,
                     f"{shlex.join(words)}: status {done.returncode}, {done.stdout[-300:]}")
-        said = done.stdout.rstrip().splitlines()
-        said = said[lines] if lines else said
-        told = "\n".join([f"$ {shlex.join(words)}", *said])
-        self.figures[name] = Figure(f"\n```console\n{told}\n```\n", loose=loose)
+        self.quote(name, shlex.join(words), done.stdout, loose, lines)
         return done.stdout
+
+    def quote(self, name, command, text, loose=(), lines=None):
+        """A block: a command and what it wrote."""
+        said = text.rstrip().splitlines()
+        told = "\n".join([f"$ {command}", *(said[lines] if lines else said)])
+        self.figures[name] = Figure(f"\n```console\n{told}\n```\n", loose=loose)
 
     def json(self, *words):
         return json.loads(self.run("tidemark", *words))
