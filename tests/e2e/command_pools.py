@@ -2,6 +2,7 @@
 """Pools that a program tells of by <tidemark/tidemark.h>: blocks count, a pool's pieces do not."""
 
 from command_inside import INCLUDE, bare
+from command_regions import linking
 from ground import expect, test
 
 POOLS = r"""
@@ -167,6 +168,16 @@ def pools_under_each_recorder(ground):
             expect(rows == {"odd": (300, 300300, 0, 300300)}, rows)
         else:
             expect_told(ground, path)
+
+
+@test
+def pools_of_a_program_that_links_it(ground):
+    done = ground.run(ground.build("linked", POOLS, "-pthread", *linking(ground)))
+    expect(done.stdout == SAID, f"{done.stdout} {done.stderr}")
+    paths = list(ground.scratch.glob("tidemark.linked.*.store"))
+    own = [path for path in paths if not ground.report(path)["image"]["by_fork"]]
+    expect(len(paths) == 2 and len(own) == 1, paths)
+    expect_told(ground, own[0])
 
 
 @test

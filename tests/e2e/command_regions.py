@@ -309,9 +309,8 @@ int main()
         expect(done.status == 40, f"with: {done.status} {done.stderr}")
 
 
-@test
-def regions_of_a_program_that_links_it(ground):
-    """With what pkg-config says and no launcher: exact, and the store is left."""
+def linking(ground):
+    """What pkg-config says to a program that is to have the recorder without a launcher."""
     if not shutil.which("pkg-config"):
         raise record.Skip("no pkg-config here")
     library = pathlib.Path(ground.library).resolve()
@@ -321,8 +320,13 @@ def regions_of_a_program_that_links_it(ground):
     told_flags = ground.run("pkg-config", f"--define-variable=libdir={ground.scratch}", "--libs",
                             "tidemark", env=env)
     expect(told_flags.status == 0, told_flags.stderr)
-    prog = ground.build("linked", STEPS, f"-I{INCLUDE}", "-Wl,--as-needed",
-                        *told_flags.stdout.split())
+    return f"-I{INCLUDE}", "-Wl,--as-needed", *told_flags.stdout.split()
+
+
+@test
+def regions_of_a_program_that_links_it(ground):
+    """With no launcher: exact, and the store is left."""
+    prog = ground.build("linked", STEPS, *linking(ground))
     done = ground.run(prog)
     expect(done.status == 0 and done.stdout == STEPS_TOLD, f"{done.stdout} {done.stderr}")
     stores = list(ground.scratch.glob("tidemark.linked.*.store"))

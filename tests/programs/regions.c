@@ -4,6 +4,7 @@
 // allocator. Ends by a signal if one is not. Where there is no recorder to ask, nothing is said.
 //
 // build: -pthread
+// agent: yes
 // allocators: preload link
 // truth: site ^grab: allocations=8*1000+1, bytes=8000*24+1, frees=8000+1, live_blocks=0
 // truth: site ^grow: allocations=8*10, resizes=8*10

@@ -284,7 +284,11 @@ const char *inside_begin(const struct inside_options *options, const struct insi
       continue;
     if (!room && !(room = room_near(entries[i].at, 64 << 10)))
       return "no free memory is within reach";
-    why = patch(face, &entries[i], room + (size_t)face->n_hooks * TIDE_ISLAND_BYTES,
+    bool is_elsewhere = entries[i].role == TIDE_ROLE_ASK; // the program's own
+    uint8_t *near = is_elsewhere ? room_near(entries[i].at, 64 << 10) : room;
+    if (!near)
+      return "no free memory is within reach of the program";
+    why = patch(face, &entries[i], near + (size_t)face->n_hooks * TIDE_ISLAND_BYTES,
                 (uint64_t)find(&image, "tide_agent_enter"), quick_for(&image, entries[i].role));
   }
   return why;

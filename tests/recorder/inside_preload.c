@@ -37,9 +37,30 @@ static int find_code(struct dl_phdr_info *object, size_t size, void *function)
   return 0;
 }
 
+// The program's door (tidemark.h), by its note; NULL: it has none.
+static void *door;
+static int find_door(struct dl_phdr_info *object, size_t size, void *ignored)
+{
+  static const char NAME[] = "Tidemark";
+  (void)size, (void)ignored;
+  for (int i = 0; i < object->dlpi_phnum; i++) {
+    const char *at = (const char *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+    const char *end = at + object->dlpi_phdr[i].p_memsz;
+    while (object->dlpi_phdr[i].p_type == PT_NOTE && object->dlpi_phdr[i].p_align == 4 &&
+           end - at > (ptrdiff_t)sizeof(ElfW(Nhdr))) {
+      const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+      const char *name = at + sizeof *note, *desc = name + ((note->n_namesz + 3) & ~3u);
+      if (note->n_namesz == sizeof NAME && !memcmp(name, NAME, sizeof NAME))
+        door = (void *)(desc + *(const int32_t *)desc);
+      at = desc + ((note->n_descsz + 3) & ~3u);
+    }
+  }
+  return 1; // the program is the first
+}
+
 __attribute__((constructor)) static void begin(void)
 {
-  struct inside_entry entries[N];
+  struct inside_entry entries[N + 1];
   char store[4096];
   size_t n = 0;
   Dl_info info;
@@ -63,6 +84,8 @@ __attribute__((constructor)) static void begin(void)
       entries[i].own_bytes = code_bytes;
     }
   }
+  dl_iterate_phdr(find_door, NULL);
+  entries[n++] = (struct inside_entry){.at = door, .role = TIDE_ROLE_ASK};
   snprintf(store, sizeof store, "tidemark.%s.%d.store", program_invocation_short_name, getpid());
   const char *why = inside_begin(
       &(struct inside_options){
