@@ -3,6 +3,7 @@
 # A short front door to meson. `make help` lists what it opens.
 
 PREFIX ?= /usr/local
+LIBDIR ?= lib
 DESTDIR ?=
 BUILD ?= build
 T ?= all
@@ -11,11 +12,11 @@ MESON_FLAGS ?=
 all: $(BUILD)/build.ninja ## build build/tidemark and build/libtidemark.so
 	@ninja -C $(BUILD)
 
-# The library goes to PREFIX/lib/tidemark whatever the distribution calls its libdir, so that the
-# command finds it relative to itself when the tree is moved.
+# The library goes to PREFIX/lib/tidemark whatever the distribution calls its libdir (LIBDIR says
+# another one), so that the command finds it relative to itself when the tree is moved.
 $(BUILD)/build.ninja:
 	@tools/setup.sh build
-	meson setup $(BUILD) --prefix $(PREFIX) --libdir lib $(MESON_FLAGS)
+	meson setup $(BUILD) --prefix $(PREFIX) --libdir $(LIBDIR) $(MESON_FLAGS)
 
 # The suites need the page, so that for them it is an error when it cannot be built.
 test: export TIDEMARK_PAGE = required
@@ -56,7 +57,7 @@ case-studies: ## record the hunts of docs/case-studies, render them, check every
 	@python3 examples/run.py $(if $(filter-out all,$(T)),--only $(T)) $(ARGS)
 
 install: all ## install below $(DESTDIR)$(PREFIX)
-	@meson configure $(BUILD) --prefix $(PREFIX)
+	@meson configure $(BUILD) --prefix $(PREFIX) --libdir $(LIBDIR)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD)
 
 # The page is an error where it cannot be built: it is what makes a release more than the repository.
@@ -65,10 +66,14 @@ dist: $(BUILD)/build.ninja ## build/dist/tidemark-VERSION.tar.gz, with the built
 	@ninja -C $(BUILD) ui/page.html
 	@python3 tools/dist.py $(BUILD)/ui/page.html $(BUILD)/dist
 
+deb: dist ## build/deb/tidemark_VERSION_ARCH.deb, built of that tarball by dpkg-buildpackage
+	@tools/setup.sh deb
+	@tools/deb.sh $(BUILD)
+
 clean: ## remove every build directory
 	rm -rf build build-*
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 14
 
-.PHONY: all demo test coverage lint fmt bench case-studies install dist clean help
+.PHONY: all demo test coverage lint fmt bench case-studies install dist deb clean help

@@ -3,7 +3,7 @@
 #
 # Install what the build, the tests, the linters and the benchmarks need on a Debian 12 machine.
 #
-#   tools/setup.sh [build] [test] [lint] [bench]      (no argument: build)
+#   tools/setup.sh [build] [test] [lint] [bench] [deb]      (no argument: build)
 #
 # Asks dpkg first: when everything is there it takes no privileges, no network and no time.
 # An entry NAME:COMMAND is also satisfied by COMMAND on PATH (a toolchain installed by hand).
@@ -33,6 +33,7 @@ test="python3 binutils dwz jq zstd xz-utils procps strace clang libclang-rt-14-d
 lint="python3 binutils clang-format clang-tidy"
 bench="python3 valgrind libc6-dbg heaptrack gdb libgoogle-perftools4 libjemalloc2 perl sqlite3 jq
   git:git redis-server redis-tools llvm chromium:chromium"
+deb="dpkg-dev debhelper fakeroot lintian mmdebstrap"
 
 wanted=
 [ $# -gt 0 ] || set -- build
@@ -42,7 +43,8 @@ for group in "$@"; do
   test) wanted="$wanted $test" ;;
   lint) wanted="$wanted $lint" ;;
   bench) wanted="$wanted $bench" ;;
-  *) echo "setup: no group '$group' (build, test, lint, bench)" >&2; exit 2 ;;
+  deb) wanted="$wanted $deb" ;;
+  *) echo "setup: no group '$group' (build, test, lint, bench, deb)" >&2; exit 2 ;;
   esac
 done
 

@@ -233,8 +233,9 @@ def install(log):
         try:
             installs(log, counts, pathlib.Path(scratch), prefix, f"{scratch}/stage")
             installs(log, counts, pathlib.Path(scratch), f"{scratch}/opt", "")
+            counts.add(package(log, f"{scratch}/package"))
         finally:
-            run(log, ["meson", "configure", BUILD, "--prefix", prefix])
+            run(log, ["meson", "configure", BUILD, "--prefix", prefix, "--libdir", "lib"])
     broken = ninja(log, BUILD)
     if broken:
         counts.add(broken)
@@ -255,8 +256,20 @@ def installs(log, counts, scratch, prefix, destdir):
                     f"missing: {missing})", output)
 
 
+def package(log, stage):
+    """The Debian package of what is built; nothing where there are no tools for it."""
+    arguments = [PYTHON, "tests/release/run.py", "--only", "package_of_what_is_built"]
+    if shutil.which("dh") and shutil.which("lintian"):
+        status, output = run(log, ["make", "install", "PREFIX=/usr", f"DESTDIR={stage}",
+                                   f"LIBDIR=lib/{platform.machine()}-linux-gnu"])
+        if status:
+            return failure("make install as Debian has it", output)
+        arguments += ["--stage", stage]
+    return runner(log, arguments)
+
+
 def release(log):
-    """The tarball of `make dist`."""
+    """The tarball of `make dist`, and packages in bare systems where there are some."""
     return runner(log, [PYTHON, "tests/release/run.py"], second_look=True)
 
 

@@ -1,12 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is released: the tarball of `make dist`.
+"""What is released: the tarball of `make dist`, and the Debian package.
 
-  tests/release/run.py [--build DIR] [--filter REGEX] [--only NAME]
+  tests/release/run.py [--build DIR] [--stage DIR] [--filter REGEX] [--only NAME]
 
 The tarball is made twice, of a page that is built once more elsewhere, and is the same. It is
 unpacked and configured where there is no node and no npm, up to what they would be needed for: to
 compile the rest once more would show little and takes minutes.
+
+With --stage the package is made of what was installed there (below usr, with Debian's libdir), and
+lintian looks at it. Where there are bare Debian systems (tools/bare_root.py), it is built from the
+tarball in one, of what that distribution has, and installed and used in another; some minutes each.
+Where these tools or systems are not at hand, that is skipped, in CI, too.
 """
 import argparse
 import os
@@ -20,11 +25,31 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tools")]
+import bare_root  # noqa: E402
 import commit  # noqa: E402
 import dist  # noqa: E402
 import record  # noqa: E402
 
 NO_NODE = ("node", "nodejs", "npm", "npx", "corepack")
+
+
+# What a user does first, where nothing but the package was installed. `sleep` runs already.
+USE = r"""
+tidemark --version | grep -F "(commit $COMMIT)"
+cd /tmp
+tidemark run -q -o ls.tide -- ls -lR /usr/lib > /dev/null
+tidemark report ls.tide | grep 'complete: every event'
+tidemark html -o ls.html ls.tide
+test "$(stat -c %s ls.html)" -gt 100000
+tidemark check --max-peak 64MiB -- ls / | grep '^kept'
+sleep 60 & tidemark attach -q --for 1s -o sleep.tide $!
+tidemark info sleep.tide | grep -w sleep
+! command -v node
+"""
+INSTALLED = ("./usr/bin/tidemark", "tidemark/libtidemark.so", "tidemark/libtidemark-agent.so",
+             "./usr/include/tidemark/tidemark.h", "pkgconfig/tidemark.pc", "man1/tidemark-run.1.gz",
+             "man3/tidemark.h.3.gz", "completions/tidemark", "vendor-completions/_tidemark",
+             "vendor_completions.d/tidemark.fish", "docs/production.md.gz")
 
 
 def expect(condition, what):
@@ -34,7 +59,7 @@ def expect(condition, what):
 
 class Ground:
     def __init__(self, options, scratch):
-        self.build = options.build
+        self.build, self.stage = options.build, options.stage
         self.scratch = pathlib.Path(scratch)
         self.page = options.build / "ui/page.html"
         if not (ROOT / ".git").exists():
@@ -44,7 +69,7 @@ class Ground:
 
     def run(self, *command, cwd=None, env=(), umask=-1):
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, umask=umask,
-                              cwd=cwd or self.scratch, timeout=600, check=False,
+                              cwd=cwd or self.scratch, timeout=1800, check=False,
                               env={**os.environ, **dict(env)})
         expect(done.returncode == 0,
                f"{command[0]} {command[1:3]}: {done.stdout[-900:]} {done.stderr[-900:]}")
@@ -110,15 +135,72 @@ def tarball_builds_without_node(ground):
     expect("Linking target tidemark\n" in left, left[-300:])
 
 
-CASES = (tarball_is_the_same_twice, tarball_builds_without_node)
+def judge(ground, made):
+    """The package, complete and as lintian wants it. Its path."""
+    (package,) = (path for path in made.glob("*.deb") if "dbgsym" not in path.name)
+    listed = ground.run("dpkg-deb", "--contents", package)
+    missing = [name for name in INSTALLED if f"{name}\n" not in listed]
+    expect(not missing, f"not in it: {missing}")
+    needs = ground.run("dpkg-deb", "--field", package, "Depends", "Recommends")
+    expect("libc6" in needs and "node" not in needs, needs)
+    (changes,) = made.glob("*.changes")
+    ground.run("lintian", "--allow-root", "--fail-on", "error,warning", changes)
+    return package
+
+
+def package_of_what_is_built(ground):
+    if not ground.stage:
+        raise record.Excused("nothing was installed for it: make test T=install does")
+    if not shutil.which("dh") or not shutil.which("lintian"):
+        raise record.Excused("no debhelper or no lintian here: tools/setup.sh deb installs them")
+    ground.tarball("dist")
+    ground.run(ROOT / "tools/deb.sh", ground.scratch,
+               env={"TIDEMARK_STAGED": str(ground.stage), "DEB_BUILD_OPTIONS": "noautodbgsym"})
+    judge(ground, ground.scratch / "deb")
+
+
+def package_of(ground, suite):
+    """Built in a bare system, of what its distribution has; used in another."""
+    if not bare_root.place(suite).exists():
+        raise record.Excused(f"no bare {suite} here: tools/bare_root.py build {suite}")
+    if os.geteuid() != 0 or not shutil.which("lintian"):
+        raise record.Excused("to change the root takes root, and lintian: tools/setup.sh deb")
+    where = bare_root.unpack(suite, ground.scratch / "builds")
+    shutil.move(ground.unpacked(), where / "tmp/source")
+    ground.run(*bare_root.command(where, """cd /tmp/source
+        apt-get -qq update
+        apt-get -qq -y --no-install-recommends install build-essential fakeroot
+        apt-get -qq -y --no-install-recommends build-dep ./
+        DEB_BUILD_OPTIONS=noautodbgsym dpkg-buildpackage --build=binary --no-sign"""))
+    package = judge(ground, where / "tmp")
+    there = bare_root.unpack(suite, ground.scratch / "uses")
+    shutil.copy(package, there / "tmp/tidemark.deb")
+    ground.run(*bare_root.command(there, f"""apt-get -qq update
+        apt-get -qq -y --no-install-recommends install /tmp/tidemark.deb
+        COMMIT='{commit.commit()}'
+        {USE}"""))
+
+
+def package_of_bookworm(ground):
+    package_of(ground, "bookworm")
+
+
+def package_of_trixie(ground):
+    package_of(ground, "trixie")
+
+
+CASES = (tarball_is_the_same_twice, tarball_builds_without_node, package_of_what_is_built,
+         package_of_bookworm, package_of_trixie)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     record.take_choice(parser)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--stage", type=pathlib.Path)
     options = parser.parse_args()
     options.build = options.build.resolve()
+    options.stage = options.stage and options.stage.resolve()
     tally = record.Tally()
     for case in CASES:
         if record.is_chosen(options, case.__name__):
