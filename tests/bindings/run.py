@@ -108,6 +108,20 @@ def crate_documents_what_works(ground):
     expect(n_passed(printed) >= 5, printed)
 
 
+def crate_is_packed(ground):
+    """As it would be published, built from that alone; and what docs.rs would show of it."""
+    _, said = ground.cargo("package", "--allow-dirty")
+    unwanted = [line for line in said.splitlines() if line.startswith(("warning", "error"))
+                and "manifest has no documentation, homepage or repository" not in line]
+    expect(not unwanted, "\n".join(unwanted))
+    listed, _ = ground.cargo("package", "--allow-dirty", "--list")
+    for name in ("README.md", "build.rs", "src/lib.rs", "src/bin/cargo-tidemark.rs"):
+        expect(name in listed.splitlines(), f"{name} is not in it: {listed}")
+    ground.cargo("doc", "--no-deps", "--lib", "--features", "link",
+                 env={"RUSTDOCFLAGS": "-D warnings", "TIDEMARK_LIB_DIR": str(ground.library.parent)})
+    expect((ground.target / "doc/tidemark/index.html").exists(), "no page of it was made")
+
+
 def has_the_numbers_of(ground, other, *ways):
     programs = ground.from_crates("tests/interop/dhat_rs").parent
     wanted, _ = ground.run(programs / other)
@@ -436,8 +450,8 @@ def pytest_plugin(ground):
     expect("no recorder in this process" in printed, printed)
 
 
-CASES = (crate_under_each_recorder, crate_documents_what_works, crate_has_the_numbers_of_dhat,
-         crate_has_the_events_of_dhat,
+CASES = (crate_under_each_recorder, crate_documents_what_works, crate_is_packed,
+         crate_has_the_numbers_of_dhat, crate_has_the_events_of_dhat,
          crate_has_the_numbers_of_stats_alloc, crate_carries_the_recorder,
          crate_says_what_it_cannot_link, crate_asserts, crate_writes_profiles,
          cargo_tidemark, nextest_budgets, axum_example, pytest_plugin)

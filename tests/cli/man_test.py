@@ -81,7 +81,7 @@ def check_page(name, text, table):
     check(all(part in parts for part in NEEDED), f"{name}: sections {list(parts)}")
     check(parts.get("NAME", "").strip().startswith(f"{name} - "), f"{name}: NAME")
     check_mentions(name, text, table)
-    check(not re.search(r"^\t*(\.[^ ]|')", text, re.M), f"{name}: a line that troff takes for its own")
+    check(not re.search(r"^\t*(\.[^ ]|')", text, re.M), f"{name}: a line that troff takes")
     if name != "tidemark":
         check_options(name, parts["OPTIONS"], table[name.removeprefix("tidemark-")])
         check("EXAMPLES" in parts and "*tidemark*(1)" in parts["SEE ALSO"], f"{name}: examples")

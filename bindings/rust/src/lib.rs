@@ -161,7 +161,7 @@ pub fn dump_pprof() -> io::Result<Vec<u8>> {
     Ok(profile)
 }
 
-/// [`mark`], with a name that is put together as [`format!`] does.
+/// [`mark()`], with a name that is put together as [`format!`] does.
 ///
 /// ```
 /// tidemark::mark!("{} clients", 200);
