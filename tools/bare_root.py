@@ -52,7 +52,8 @@ def unpack(suite, folder):
 def command(folder, script):
     """The words that run a script in there, with processes of its own."""
     return ["unshare", "--mount", "--pid", "--fork", f"--mount-proc={folder}/proc",
-            "chroot", folder, "env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive",
+            "chroot", folder, "env",
+            "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive",
             "LC_ALL=C.UTF-8", "HOME=/root", "sh", "-euc", script]
 
 

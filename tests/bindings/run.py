@@ -117,8 +117,8 @@ def crate_is_packed(ground):
     listed, _ = ground.cargo("package", "--allow-dirty", "--list")
     for name in ("README.md", "build.rs", "src/lib.rs", "src/bin/cargo-tidemark.rs"):
         expect(name in listed.splitlines(), f"{name} is not in it: {listed}")
-    ground.cargo("doc", "--no-deps", "--lib", "--features", "link",
-                 env={"RUSTDOCFLAGS": "-D warnings", "TIDEMARK_LIB_DIR": str(ground.library.parent)})
+    env = {"RUSTDOCFLAGS": "-D warnings", "TIDEMARK_LIB_DIR": str(ground.library.parent)}
+    ground.cargo("doc", "--no-deps", "--lib", "--features", "link", env=env)
     expect((ground.target / "doc/tidemark/index.html").exists(), "no page of it was made")
 
 

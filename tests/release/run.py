@@ -33,7 +33,7 @@ import record  # noqa: E402
 NO_NODE = ("node", "nodejs", "npm", "npx", "corepack")
 
 
-# What a user does first, where nothing but the package was installed. `sleep` runs already.
+# What a user does first, where nothing but the package was installed. perl runs already.
 USE = r"""
 tidemark --version | grep -F "(commit $COMMIT)"
 cd /tmp
@@ -42,8 +42,10 @@ tidemark report ls.tide | grep 'complete: every event'
 tidemark html -o ls.html ls.tide
 test "$(stat -c %s ls.html)" -gt 100000
 tidemark check --max-peak 64MiB -- ls / | grep '^kept'
-sleep 60 & tidemark attach -q --for 1s -o sleep.tide $!
-tidemark info sleep.tide | grep -w sleep
+perl -e 'for (;;) { my @list = (1) x 9999; select(undef, undef, undef, 0.01) }' &
+tidemark attach -q --for 1s -o perl.tide $!
+tidemark info perl.tide | grep -w perl
+kill $!
 ! command -v node
 """
 INSTALLED = ("./usr/bin/tidemark", "tidemark/libtidemark.so", "tidemark/libtidemark-agent.so",
@@ -177,7 +179,7 @@ def package_of(ground, suite):
     shutil.copy(package, there / "tmp/tidemark.deb")
     ground.run(*bare_root.command(there, f"""apt-get -qq update
         apt-get -qq -y --no-install-recommends install /tmp/tidemark.deb
-        COMMIT='{commit.commit()}'
+        COMMIT='{(where / "tmp/source/COMMIT").read_text().strip()}'
         {USE}"""))
 
 
