@@ -290,6 +290,9 @@ export const tests = {
     const text = await page.locator(".diff-total").innerText();
     for (const side of ["before_bytes", "after_bytes"])
       expect(text.includes(units.bytes(diff.totals[side])), `${diff.totals[side]} not in ${text}`);
+    const { peak_bytes } = ground.json("report", "phases.tide").totals;
+    const beside = page.locator(".legend-item", { hasText: "phases.tide" }).locator("b");
+    expectEqual(await beside.innerText(), units.bytes(peak_bytes), "the other's curve");
     await page.locator("table.grid tbody tr .c-change").first().waitFor();
     const found = await page.locator("table.grid tbody tr").evaluateAll((rows) =>
       rows.map((row) =>

@@ -253,6 +253,34 @@ export const tests = {
     expectEqual(await head(page, "total").count(), 1, "there again");
   },
 
+  // A box is told with its blocks, its end, its times and its course; colours say what they mean.
+  async boxes_and_their_colours(ground, look) {
+    const { url } = ground.served;
+    const { groups } = ground.json("report", "phases.tide", "--group", "function");
+    const of = groups.find((one) => one.function === "fill_cache");
+    const page = await look(`${url}#focus=^fill_cache$&colour=own`);
+    const canvas = page.locator(".flame canvas").first();
+    await shown(page);
+    const tip = page.locator(".flame-tip");
+    let x = 200; // what is above the graph may still move it
+    await until(async () => {
+      await canvas.hover({ position: { x: x++, y: 30 } });
+      return tip.isVisible();
+    });
+    const told = await tip.locator(".tip-more div").evaluateAll((rows) =>
+      rows.map((row) => [...row.children].map((one) => one.textContent)));
+    const wanted = [["blocks", units.count(of.peak_blocks)],
+      ["at the end", units.bytes(of.live_bytes)]];
+    expectEqual(told.slice(0, 2), wanted, "what is told of a box");
+    expect(/ to /.test(told[2][1]), `seen ${told[2]}`);
+    await tip.locator("svg.spark path").first().waitFor({ state: "attached" });
+    const colours = page.getByRole("list", { name: "Colours" });
+    expectEqual(await colours.innerText(), "own code", "by whose code it is");
+    await page.getByLabel("Colour by").selectOption("file");
+    await becomes(() => colours.innerText(), "phases.c", "by file");
+    await page.waitForFunction(() => location.hash.includes("colour=file"));
+  },
+
   async tabs_in_sight(ground, look) {
     const page = await look(ground.served.url);
     for (const width of [400, 700, 1280]) {

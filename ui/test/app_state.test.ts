@@ -17,6 +17,7 @@ import {
   timeText,
   type State,
 } from "../src/app/state.ts";
+import { colourings } from "../src/flame/names.ts";
 import { CHANGES } from "../src/engine/diff.ts";
 
 function comesBack(change: Partial<State>): void {
@@ -40,6 +41,7 @@ test("every word comes back", () => {
   for (const theme of ["system", "light", "dark"] as const) comesBack({ theme });
   for (const table of ["rss", "peak", 0, 1_500_296_030] as const) comesBack({ table });
   comesBack({ unit: "blocks", edge: "from", sort: "peak", up: true, process: 3, capture: 1 });
+  for (const colour of colourings) comesBack({ colour });
   comesBack({ thread: "flush-19", versus: "main thread", suppress: ["a", "b<c>"] });
   comesBack({ runtime: true, collapse: false, lines: true, invert: true, flip: true, rss: false });
 });

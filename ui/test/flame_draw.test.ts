@@ -156,14 +156,17 @@ test("of boxes too narrow to be seen alone, only what was searched for looks lik
     [[Style.someMatch, 500]]);
 });
 
-test("growth and shrinking are told by arrow and colour", () => {
+test("growth and shrinking are told by arrow and colour, and shaded by how much", () => {
   const tree = treeOf({ parent: [0, 0, 0, 0], self: [0, 400, 100, 0], before: [0, 100, 350, 50] });
   const model = frameModel(["grown", "shrunk", "gone"]);
   const { rects, texts } = paint(tree, model);
   const told = ["= all  0 B", "▲ grown  300 B", "▼ shrunk  250 B", "▼ gone  50 B"];
   assert.deepEqual(texts.map(({ text }) => text), told);
-  const styles = [Style.even, Style.grown, Style.shrunk, Style.shrunk];
+  const styles = [Style.even, Style.grown, Style.shrunk, Style.shrunkSome];
   assert.deepEqual(rects.map(({ style }) => style), styles);
+  const least = treeOf({ parent: [0, 0, 0], self: [0, 900, 2], before: [0, 0, 1] });
+  const shades = paint(least, model).rects.map(({ style }) => style);
+  assert.deepEqual(shades, [Style.grown, Style.grown, Style.grownWeak]);
 });
 
 test("frames that are none have plain words and a look of their own", () => {

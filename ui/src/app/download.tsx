@@ -62,14 +62,14 @@ function svg(): string | null {
   const of = model.peek();
   const asked = question.peek();
   const made = tree.peek();
-  const names = new TreeNames(made, [of], "all", view.peek().look.collapse);
+  const { zoom, flip, colour } = state.peek();
+  const names = new TreeNames(made, [of], "all", view.peek().look.collapse, colour);
   const meaning = new TreeMeaning(made, names, {
     unit: asked.unit,
     mark: markOfAnswer(of, asked),
     signed: made.isSigned,
     matches: matches.peek()?.nodes ?? null,
   });
-  const { zoom, flip } = state.peek();
   const title = `${programName(of.facts.image)}: ${questionWords(of, asked)}`;
   return svgOf(meaning, readPalette(canvas, context), nodeOf(names, zoom), flip, title);
 }

@@ -11,6 +11,8 @@ import { GROUP_TERMS } from "../engine/terms.ts";
 import type { Tree } from "../engine/tree.ts";
 import type { FlameTarget } from "../flame/actions.ts";
 import { Flame, type FlameProps } from "../flame/flame.tsx";
+import { colourings, groupColour, TreeNames, type Colouring } from "../flame/names.ts";
+import { GraphTip } from "./graph_tip.tsx";
 import { Refusal } from "./parts.tsx";
 import { matches, model, question, refused, session, tree, view, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
@@ -24,6 +26,7 @@ export const onMenu: FlameProps["onMenu"] = (action, target: FlameTarget) => {
   const pattern = exactly(name);
   if (action === "focus") go(addFilter("focus", pattern));
   else if (action === "hide") go(addFilter("hide", pattern));
+  else if (action === "ignore") go(addFilter("ignore", pattern));
   else if (action === "sandwich") go({ pane: "callers", callee: name, above: [], below: [] });
   else if (action === "collapse") go({ collapse: !state.peek().collapse });
   else if (action === "search") settle({ search: pattern });
@@ -40,7 +43,7 @@ export function editorLink(file: string, line: number): string | null {
 export function StackGraph() {
   const of = use(model);
   const asked = use(question);
-  const { flip, zoom } = use(state);
+  const { flip, zoom, colour: colouring } = use(state);
   const found = use(matches);
   const shown = use(view);
   const made = use(tree);
@@ -60,7 +63,75 @@ export function StackGraph() {
         onZoom={(path) => go({ zoom: path })}
         onMenu={onMenu}
         editorLink={editorLink}
+        colouring={colouring}
+        more={tipOf}
       />
+      <ColourLegend made={made} />
+    </div>
+  );
+}
+
+const tipOf = (node: number) => <GraphTip node={node} />;
+
+const colouringWords: Record<Colouring, string> = {
+  crate: "crate or file",
+  module: "module",
+  file: "file",
+  own: "own code or library",
+};
+
+const LEGEND_MAX = 8;
+
+// The groups that take most room, by what boxes wide enough to be seen are of.
+export function legendOf(names: TreeNames): string[] {
+  const { tree: made } = names;
+  const room = new Map<string, number>();
+  const least = made.width(0) / 300;
+  const todo = [0];
+  for (let node = todo.pop(); node !== undefined; node = todo.pop()) {
+    if (node && names.kindOf(node) === "own") {
+      const group = names.groupOf(node);
+      room.set(group, (room.get(group) ?? 0) + made.width(node));
+    }
+    for (let child = made.firstChild[node]; child < made.firstChild[node + 1]; child++)
+      if (made.width(child) >= least) todo.push(child);
+  }
+  const most = [...room].sort(([, a], [, b]) => b - a).slice(0, LEGEND_MAX);
+  return most.map(([group]) => group);
+}
+
+const fillOf = (group: string) => `var(--flame-${groupColour(group)})`;
+
+function ColourLegend({ made }: { made: Tree }) {
+  const of = use(model);
+  const { colour } = use(state);
+  const groups = useMemo(
+    () => legendOf(new TreeNames(made, [of], "", false, colour)),
+    [made, of, colour],
+  );
+  if (made.isSigned || !groups.length) return null;
+  const change = (event: Event) =>
+    settle({ colour: (event.target as HTMLSelectElement).value as Colouring });
+  return (
+    <div class="colours">
+      <label>
+        Colour by{" "}
+        <select value={colour} onChange={change}>
+          {colourings.map((one) => (
+            <option key={one} value={one}>
+              {colouringWords[one]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <ul class="bands" aria-label="Colours">
+        {groups.map((group) => (
+          <li key={group} class="band">
+            <span class="swatch" style={{ background: fillOf(group) }} />{" "}
+            {group}
+          </li>
+        ))}
+      </ul>
     </div>
   );
 }

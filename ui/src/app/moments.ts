@@ -4,16 +4,24 @@
 // time is always that of a snapshot, since what is shown is known there and nowhere else.
 
 import { computed } from "@preact/signals-core";
-import { localPeaks, totalAtSnapshots } from "../engine/curves.ts";
+import { localPeaks, runNs, totalAtSnapshots } from "../engine/curves.ts";
 import { nearestSnapshot, refusal, snapshotOfKind, START, timeOf } from "../engine/question.ts";
-import { model, question } from "./session.ts";
+import { model, pane, question, session } from "./session.ts";
 import { go, state, type State } from "./state.ts";
+
+// The other capture, where it is compared with the one shown.
+export const otherRun = computed(() =>
+  pane.value === "diff" && state.value.base === "" && state.value.versus === null
+    ? session.value!.other
+    : null,
+);
 
 export const endNs = computed(() => {
   const { ticks, snapshots, facts } = model.value;
   const last = (times: Float64Array, n: number) => (n ? times[n - 1] : 0);
   const run = facts.image.end_ns - facts.image.start_ns;
-  return Math.max(1, run, last(ticks.ns, ticks.count), last(snapshots.ns, snapshots.count));
+  const beside = otherRun.value ? runNs(otherRun.value) : 0;
+  return Math.max(1, run, beside, last(ticks.ns, ticks.count), last(snapshots.ns, snapshots.count));
 });
 
 const unit = computed(() => question.value.unit);

@@ -11,6 +11,7 @@ import { signal } from "@preact/signals-core";
 import { classOf, classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "../engine/classes.ts";
 import { CHANGES, type Change } from "../engine/diff.ts";
 import type { Choice } from "../engine/residence.ts";
+import { colourings, type Colouring } from "../flame/names.ts";
 
 export const measures = ["peak", "live", "total", "grown", "leak", "temp"] as const;
 export type MeasureWord = (typeof measures)[number];
@@ -79,6 +80,7 @@ export interface State {
   flip: boolean; // root below
   rss: boolean; // on the timeline
   who: boolean; // on the timeline, who held it
+  colour: Colouring; // of boxes: what has one of its own
   zoom: string[];
   row: string | null; // of a table: only its stacks (engine/rows.ts)
   thread: string | null; // only what is known to be its (engine/narrow.ts)
@@ -122,6 +124,7 @@ export function emptyState(): State {
     flip: false,
     rss: true,
     who: true,
+    colour: "crate",
     zoom: [],
     row: null,
     thread: null,
@@ -218,6 +221,7 @@ const readers: Record<string, Reader> = {
   flip: flag("flip"),
   rss: flag("rss"),
   who: flag("who"),
+  colour: (s, text) => (s.colour = oneOf(colourings, text) ?? "crate"),
   zoom: (s, text) => s.zoom.push(text),
   above: (s, text) => s.above.push(text),
   below: (s, text) => s.below.push(text),

@@ -13,7 +13,8 @@ import type { Model } from "../engine/model.ts";
 import { nearestSnapshot } from "../engine/question.ts";
 import { TERMS } from "../engine/terms.ts";
 import { amount, bytes, count, time, EXACT } from "../engine/units.ts";
-import { endNs, moment, totals } from "./moments.ts";
+import { clean } from "../flame/clean.ts";
+import { endNs, moment, otherRun, totals } from "./moments.ts";
 import { model } from "./session.ts";
 import { use } from "./signals.ts";
 import { selectedLine, selectedSites, unitOf } from "./selected.ts";
@@ -39,6 +40,7 @@ interface Drawn {
   rate: Float64Array;
   unit: "bytes" | "blocks";
   endNs: number;
+  beside: Timeline | null; // of another capture
 }
 
 // The rate has a strip of its own below the zero of the rest, and its highest value beside it.
@@ -66,6 +68,23 @@ function drawRate(u: uPlot, { rate, unit }: Drawn): void {
   ctx.fillText(words, left - 8 * devicePixelRatio, top + height - tall / 2);
   ctx.restore();
 }
+
+// Of the capture that is compared with: its line, on the same scales.
+function drawBeside(u: uPlot, { beside }: Drawn): void {
+  if (!beside) return;
+  const { ctx } = u;
+  ctx.save();
+  ctx.strokeStyle = colour("--beside");
+  ctx.lineWidth = 2 * devicePixelRatio;
+  ctx.beginPath();
+  beside.ns.forEach((ns, i) =>
+    ctx.lineTo(u.valToPos(ns, "x", true), u.valToPos(beside.live[i], "y", true)));
+  ctx.stroke();
+  ctx.restore();
+}
+
+const mostOf = (beside: Timeline | null) =>
+  beside ? beside.live.reduce((a, b) => Math.max(a, b), 0) : 0;
 
 function drawBehind(u: uPlot, drawn: Drawn): void {
   drawRate(u, drawn);
@@ -148,7 +167,7 @@ function options(drawn: Drawn, width: number, height: number): uPlot.Options {
     cursor: { drag: { x: false, y: false }, points: { size: 6 }, y: false },
     scales: {
       x: { time: false, range: [0, drawn.endNs] },
-      y: { range: (_, __, most) => scaleOf(most) },
+      y: { range: (_, __, most) => scaleOf(Math.max(most, mostOf(drawn.beside))) },
       ...(drawn.apart && { rss: { range: (_, __, most) => scaleOf(most) } }),
     },
     axes: axes(drawn.unit, drawn.apart),
@@ -176,7 +195,7 @@ function options(drawn: Drawn, width: number, height: number): uPlot.Options {
         points: { show: false },
       },
     ],
-    hooks: { drawAxes: [(u) => drawBehind(u, drawn)] },
+    hooks: { drawAxes: [(u) => drawBehind(u, drawn)], draw: [(u) => drawBeside(u, drawn)] },
   };
 }
 
@@ -194,6 +213,7 @@ export function useWidth(): [RefObject<HTMLDivElement>, number] {
   return [ref, width];
 }
 
+const besideLine = computed(() => otherRun.value && makeTimeline(otherRun.value, unitOf.value));
 const line = computed(() => makeTimeline(model.value, unitOf.value));
 
 // What the selection held; null: everything is selected.
@@ -224,6 +244,7 @@ function Course({ height }: { height: number }) {
   const { rss: hasRss } = use(state);
   const who = use(bands);
   const part = use(chosen);
+  const beside = use(besideLine);
   const apart = hasRss && isApart(shown);
   const [frame, width] = useWidth();
   const plot = useRef<uPlot>();
@@ -236,13 +257,13 @@ function Course({ height }: { height: number }) {
     const resident = (hasRss && shown.rss) || empty;
     const data = [shown.ns, shown.live, resident, part ?? empty] as uPlot.AlignedData;
     const made = new uPlot(
-      options({ of, line: shown, who, apart, rate, unit, endNs: end }, width, height),
+      options({ of, line: shown, who, apart, rate, unit, endNs: end, beside }, width, height),
       data,
       frame.current!,
     );
     plot.current = made;
     return () => made.destroy();
-  }, [shown, who, part, rate, end, dark, width, height, hasRss]);
+  }, [shown, who, part, beside, rate, end, dark, width, height, hasRss]);
   // Of a point in the chart, what is there; the values are those of the scale of live bytes.
   const valueAt = (clientY: number) => {
     const u = plot.current;
@@ -287,6 +308,7 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
   const live = isAt ? sums[at] : i < 0 ? null : lives[i];
   const rss = i < 0 ? null : (resident?.[i] ?? null);
   const part = use(chosen);
+  const beside = use(besideLine);
   const bin = ns === null ? -1 : Math.min(rate.length - 1, Math.floor((ns / end) * rate.length));
   const [held, done] = [markOf(of, "live", unit), markOf(of, "allocated", unit)];
   return (
@@ -300,6 +322,13 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
       >
         <Key name="live" text="live" value={live === null ? null : amount(live, unit, held)} />
       </button>
+      {beside && (
+        <Key
+          name="beside"
+          text={clean(otherRun.peek()?.facts.capture.file ?? "the other").slice(0, 80)}
+          value={amount(mostOf(beside), unit, held)}
+        />
+      )}
       {part && (
         <Key
           name="selected"

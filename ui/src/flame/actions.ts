@@ -7,7 +7,7 @@ import type { MenuItem } from "./menu.tsx";
 import type { TreeNames } from "./names.ts";
 import { oneLine, stackText } from "./walk.ts";
 
-export type FlameAction = "focus" | "hide" | "sandwich" | "collapse" | "search";
+export type FlameAction = "focus" | "hide" | "ignore" | "sandwich" | "collapse" | "search";
 
 export type EditorLink = (file: string, line: number) => string | null;
 
@@ -38,6 +38,7 @@ export function itemsFor(
       { id: "copy-name", label: "Copy name" },
       { id: "focus", label: "Focus on this function" },
       { id: "hide", label: "Hide this function" },
+      { id: "ignore", label: "Leave out stacks with it" },
       { id: "sandwich", label: "Show callers and callees" },
       { id: "search", label: "Search this name" },
     );

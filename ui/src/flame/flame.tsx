@@ -4,6 +4,7 @@
 // it usable: zoom, hover, keyboard, menu, and a table for screen readers. It holds no state of the
 // page: what it is zoomed to comes in as a path of names and goes out again by onZoom.
 
+import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useId, useLayoutEffect, useMemo } from "preact/hooks";
 import { useRef, useState } from "preact/hooks";
 import { copyOf, itemsFor, targetOf } from "./actions.ts";
@@ -27,6 +28,7 @@ export interface FlameProps extends Shown {
   onMenu: (action: FlameAction, target: FlameTarget) => void;
   onSelect?: (target: FlameTarget) => void;
   editorLink?: EditorLink;
+  more?: (node: number) => ComponentChildren; // of a box, below its numbers
 }
 
 const HELP =
@@ -40,7 +42,7 @@ interface MenuState {
 }
 
 export function Flame(props: FlameProps) {
-  const { tree, whole, label, flipped, onZoom, onMenu, onSelect, editorLink } = props;
+  const { tree, whole, label, flipped, onZoom, onMenu, onSelect, editorLink, more } = props;
   const { names, layout, meaning, zoomNode, isEmpty } = useScenery(props);
   const chosen = useChosen(names);
   const cursor = chosen.node ?? zoomNode;
@@ -226,7 +228,9 @@ export function Flame(props: FlameProps) {
       <p role="status" class="flame-unseen">
         {said}
       </p>
-      {tip && !menu && <Tooltip target={tip} meaning={meaning} whole={whole} zoom={zoomNode} />}
+      {tip && !menu && (
+        <Tooltip target={tip} meaning={meaning} whole={whole} zoom={zoomNode} more={more} />
+      )}
       {menu && (
         <Menu
           label={`What to do with ${names.shortOf(menu.node).slice(0, 100)}`}

@@ -10,7 +10,7 @@ import type { Tree } from "../engine/tree.ts";
 import type { Mark } from "../engine/units.ts";
 import { Layout } from "./layout.ts";
 import { TreeMeaning } from "./meaning.ts";
-import { TreeNames } from "./names.ts";
+import { TreeNames, type Colouring } from "./names.ts";
 import { Stage } from "./stage.ts";
 import { nodeOf } from "./walk.ts";
 
@@ -23,6 +23,7 @@ export interface Shown {
   flipped: boolean; // the root below
   zoom: readonly string[]; // names from the root's child on
   matches: Uint8Array | null; // per node, of a search
+  colouring?: Colouring; // what has a colour of its own
 }
 
 export interface Scenery {
@@ -35,11 +36,12 @@ export interface Scenery {
 
 export function useScenery(shown: Shown): Scenery {
   const { tree, views, unit, mark, rootLabel = "all", zoom, matches } = shown;
+  const { colouring = "crate" } = shown;
   const [after, before] = views;
   const names = useMemo(() => {
     const models = before ? [after.model, before.model] : [after.model];
-    return new TreeNames(tree, models, rootLabel, after.look.collapse);
-  }, [tree, after, before, rootLabel]);
+    return new TreeNames(tree, models, rootLabel, after.look.collapse, colouring);
+  }, [tree, after, before, rootLabel, colouring]);
   const layout = useMemo(() => new Layout(tree), [tree]);
   const signed = useMemo(() => tree.isSigned, [tree]);
   const meaning = useMemo(

@@ -19,6 +19,11 @@ export interface MeaningOptions {
   matches: Uint8Array | null; // per node
 }
 
+const MUCH = 1 / 4; // of all that changed
+const LITTLE = 1 / 50;
+const GROWN = [Style.grownWeak, Style.grownSome, Style.grown];
+const SHRUNK = [Style.shrunkWeak, Style.shrunkSome, Style.shrunk];
+
 export class TreeMeaning implements Meaning {
   private readonly matchedBefore: Float64Array | null; // per node, the width before it that matches
   private readonly widthBefore: Float64Array | null; // and all of it
@@ -43,12 +48,15 @@ export class TreeMeaning implements Meaning {
     return kind === "runtime" ? Style.runtime : this.names.colourOf(node);
   }
 
+  // The darker, the more of all that changed; where growth and shrinking nearly make up for each
+  // other, the lightest.
   private signedStyle(node: number): number {
     const n = this.change(node);
+    if (n === 0) return Style.even;
     const isClear = Math.abs(n) >= 0.5 * this.tree.width(node);
-    if (n > 0) return isClear ? Style.grown : Style.grownWeak;
-    if (n < 0) return isClear ? Style.shrunk : Style.shrunkWeak;
-    return Style.even;
+    const part = Math.abs(n) / this.tree.width(0);
+    const shade = !isClear || part < LITTLE ? 0 : part < MUCH ? 1 : 2;
+    return (n > 0 ? GROWN : SHRUNK)[shade];
   }
 
   labels(node: number): readonly string[] {

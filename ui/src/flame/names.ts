@@ -15,6 +15,10 @@ import { shortName, tailsOf, tellApart } from "../engine/shorten.ts";
 export const N_COLOURS = 8;
 export const N_TINTS = 3; // of each colour, so that functions of one crate are told apart, too
 
+// What has a colour of its own.
+export const colourings = ["crate", "module", "file", "own"] as const;
+export type Colouring = (typeof colourings)[number];
+
 export type FrameKind = "own" | "runtime" | "cut" | "lost" | "pages" | "pruned";
 
 const SPECIAL: [number, FrameKind, string][] = [
@@ -31,11 +35,9 @@ const WIDE_MAX = 200; // children of which one may have a label: narrower ones h
 // Of one model, kept as long as it is.
 class ModelNames {
   private readonly labels = new Map<number, string[]>();
-  private readonly colours: Uint8Array; // 255: not known yet
+  private readonly colours = new Map<Colouring, Uint8Array>(); // 255: not known yet
 
-  constructor(readonly model: Model) {
-    this.colours = new Uint8Array(model.frames.count).fill(255);
-  }
+  constructor(readonly model: Model) {}
 
   labelsOf(frame: number): string[] {
     let labels = this.labels.get(frame);
@@ -63,18 +65,35 @@ class ModelNames {
     return SPECIAL.find(([flag]) => (flags & flag) !== 0);
   }
 
-  // The same colour for all frames of a crate; without one of a source file, which is what C has
-  // for it; without that of a module. The tint is the function's.
-  colourOf(frame: number): number {
-    const known = this.colours[frame];
-    if (known !== 255) return known;
+  // What a frame has its colour from: its crate; without one its source file, which is what C has
+  // for it; without that its module. Or the latter two, or whose code it is.
+  groupOf(frame: number, by: Colouring): string {
     const { text, frames } = this.model;
-    const group =
-      text[frames.crate[frame]] || text[frames.file[frame]] || modulePath(this.model, frame);
-    const colour = hashOf(group.slice(group.lastIndexOf("/") + 1)) % N_COLOURS;
-    const tint = hashOf(frameText(this.model, frame)) % N_TINTS;
-    return (this.colours[frame] = colour * N_TINTS + tint);
+    if (by === "own") return frames.layer[frame] === Layer.own ? OWN_CODE : LIBRARIES;
+    const crate = by === "crate" ? text[frames.crate[frame]] : "";
+    const file = by === "module" ? "" : text[frames.file[frame]];
+    const group = crate || file || modulePath(this.model, frame);
+    return group.slice(group.lastIndexOf("/") + 1);
   }
+
+  // The same for all frames of a group. The tint is the function's.
+  colourOf(frame: number, by: Colouring): number {
+    let colours = this.colours.get(by);
+    if (!colours)
+      this.colours.set(by, (colours = new Uint8Array(this.model.frames.count).fill(255)));
+    if (colours[frame] !== 255) return colours[frame];
+    const tint = hashOf(frameText(this.model, frame)) % N_TINTS;
+    return (colours[frame] = groupColour(this.groupOf(frame, by)) * N_TINTS + tint);
+  }
+}
+
+const OWN_CODE = "own code";
+const LIBRARIES = "libraries";
+
+// One of the palette's; several groups may have the same.
+export function groupColour(group: string): number {
+  if (group === OWN_CODE) return 0;
+  return group === LIBRARIES ? 4 : hashOf(group) % N_COLOURS;
 }
 
 const namesOf = new WeakMap<Model, ModelNames>();
@@ -94,6 +113,7 @@ export class TreeNames {
     models: readonly Model[], // that of the tree; of a diff, those after and before
     readonly rootLabel: string,
     readonly isCollapsed = false, // recursion is
+    readonly colouring: Colouring = "crate",
   ) {
     this.sides = models.map(modelNames);
   }
@@ -189,7 +209,11 @@ export class TreeNames {
 
   // A colour and its tint: 0 to N_COLOURS * N_TINTS - 1.
   colourOf(node: number): number {
-    return this.of(node).colourOf(this.frame(node));
+    return this.of(node).colourOf(this.frame(node), this.colouring);
+  }
+
+  groupOf(node: number): string {
+    return cleanWithin(this.of(node).groupOf(this.frame(node), this.colouring), 100);
   }
 
   private hasFlag(node: number, flag: number): boolean {

@@ -21,7 +21,9 @@ export const Style = {
   shrunk: FIRST + 8,
   shrunkWeak: FIRST + 9,
   even: FIRST + 10,
-  hatch: FIRST + 11, // not a function
+  grownSome: FIRST + 11, // between the two, by how much
+  shrunkSome: FIRST + 12,
+  hatch: FIRST + 13, // not a function
 } as const;
 
 const OTHERS =
@@ -47,6 +49,10 @@ export function readPalette(element: Element, context: CanvasRenderingContext2D)
   for (const name of OTHERS) {
     fills.push(read(name));
     texts.push(read(`${name}-text`) || text);
+  }
+  for (const name of ["grown", "shrunk"]) {
+    fills.push(tinted(read(name), read(`${name}-weak`), 0.5 / TINT_STEP));
+    texts.push(text);
   }
   fills.push(hatch(context, read("hatch"), read("hatch-line")));
   texts.push(text);

@@ -4,6 +4,7 @@
 // it would cover what it is about, and never leaves the window. The same is in the table for screen
 // readers, so it is hidden from them.
 
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { TERMS } from "../engine/terms.ts";
 import { amount, change, count, EXACT, share } from "../engine/units.ts";
@@ -23,12 +24,13 @@ interface TipProps {
   meaning: TreeMeaning;
   whole: number; // what shares are of
   zoom: number;
+  more?: (node: number) => ComponentChildren;
 }
 
 const MARGIN = 8;
 const DISTANCE = 14;
 
-export function Tooltip({ target, meaning, whole, zoom }: TipProps) {
+export function Tooltip({ target, meaning, whole, zoom, more }: TipProps) {
   const ref = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const tip = ref.current;
@@ -52,6 +54,7 @@ export function Tooltip({ target, meaning, whole, zoom }: TipProps) {
           </div>
         ))}
       </dl>
+      {more?.(node)}
       {notesOf(node, meaning).map((note) => (
         <p class="flame-tip-note" key={note}>
           {note}
