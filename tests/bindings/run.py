@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -228,6 +229,44 @@ def crate_writes_profiles(ground):
         saved = re.search(r"saved (own\.(?:tide|pb))", said)
         expect(saved and (name != "own.pb" or saved[1] == name), said)
         expect(ground.report(ground.scratch / saved[1]), "nothing in it")
+
+
+def crate_is_heard_when_attached_to(ground):
+    """Scopes, events and profiles, of a recorder that came later; none before it and after."""
+    service = subprocess.Popen([ground.built("--examples")["service"]], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    tracer = None
+
+    def requests(n, is_profiled):
+        for _ in range(n):
+            service.stdin.write("users\n")
+            service.stdin.flush()
+            said = service.stdout.readline()
+            expect(f"is profiled: {is_profiled}" in said, said)
+
+    try:
+        service.stdout.readline()
+        requests(2, "false")
+        tracer = subprocess.Popen([ground.tidemark, "attach", "-o", "x.tide", str(service.pid)],
+                                  cwd=ground.scratch, stderr=subprocess.PIPE, text=True)
+        said = tracer.stderr.readline()
+        expect("recording process" in said, said)
+        requests(3, "true")
+        tracer.send_signal(signal.SIGINT)
+        said = tracer.communicate(timeout=60)[1]
+        expect(tracer.returncode == 0, said)
+        requests(2, "false")
+    finally:
+        if tracer and tracer.poll() is None:
+            tracer.kill()
+        service.stdin.close()
+        expect(service.wait(timeout=30) == 0, "it ended otherwise")
+    told, _ = ground.run(ground.tidemark, "report", "--json", "--group", "scope", "x.tide")
+    scopes = {row["scope"]: row["live_blocks"] for row in json.loads(told)["groups"]}
+    expect(scopes["GET /users"] == 3, scopes)
+    told, _ = ground.run(ground.tidemark, "report", "--json", "--events", "x.tide")
+    counts = [(site["allocations"], site["bytes"]) for site in json.loads(told)["sites"]]
+    expect(counts == [(3, 15)], counts)
 
 
 def cargo_tidemark(ground):
@@ -454,7 +493,7 @@ CASES = (crate_under_each_recorder, crate_documents_what_works, crate_is_packed,
          crate_has_the_numbers_of_dhat, crate_has_the_events_of_dhat,
          crate_has_the_numbers_of_stats_alloc, crate_carries_the_recorder,
          crate_says_what_it_cannot_link, crate_asserts, crate_writes_profiles,
-         cargo_tidemark, nextest_budgets, axum_example, pytest_plugin)
+         crate_is_heard_when_attached_to, cargo_tidemark, nextest_budgets, axum_example, pytest_plugin)
 
 
 def main():

@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 #[cfg(feature = "link")]
 mod alloc;
+mod door;
 mod profiler;
 mod recorder;
 mod stats;
@@ -12,6 +13,8 @@ pub use alloc::Alloc;
 #[doc(hidden)]
 pub use profiler::holds;
 pub use profiler::{Profiler, ProfilerBuilder};
+#[doc(hidden)]
+pub use recorder::is_heard;
 pub use recorder::is_recorded;
 pub use stats::{AdHocStats, HeapStats, Region, Stats};
 
@@ -25,7 +28,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 ///
 /// See [`mark!`].
 pub fn mark(name: &str) {
-    if let (true, Ok(name)) = (recorder::is_there(), CString::new(name)) {
+    if let (true, Ok(name)) = (recorder::hears(), CString::new(name)) {
         let _ = recorder::mark(&name);
     }
 }
@@ -44,7 +47,7 @@ impl Scope {
     /// Begins. The name has 1 to 55 bytes, without control characters; with another, and without a
     /// recorder, it does nothing.
     pub fn new(name: &str) -> Self {
-        let is_open = recorder::is_there()
+        let is_open = recorder::hears()
             && CString::new(name).is_ok_and(|name| recorder::scope_begin(&name).is_ok());
         Self { is_open, of_this_thread: PhantomData }
     }
@@ -99,7 +102,7 @@ macro_rules! scope {
         $crate::scope!($name,)
     }};
     ($($argument:tt)+) => {
-        if $crate::is_recorded() {
+        if $crate::is_heard() {
             $crate::Scope::new(&::std::format!($($argument)+))
         } else {
             $crate::Scope::none()
@@ -119,20 +122,20 @@ macro_rules! scope {
 /// tidemark::assert_eq!((stats.total_events, stats.total_units), (3, 60));
 /// ```
 pub fn ad_hoc_event(weight: usize) {
-    if recorder::is_there() && recorder::event(weight as u64).is_ok() {
+    if recorder::hears() && recorder::event(weight as u64).is_ok() {
         profiler::count_event(weight as u64);
     }
 }
 
 /// Records again, after [`deactivate`]. False: there is no recorder, or it cannot.
 pub fn activate() -> bool {
-    recorder::is_there() && recorder::resume().is_ok()
+    recorder::hears() && recorder::resume().is_ok()
 }
 
 /// New blocks are not recorded from here on; ends of those that were, are. False: there is no
 /// recorder, or it cannot.
 pub fn deactivate() -> bool {
-    recorder::is_there() && recorder::pause().is_ok()
+    recorder::hears() && recorder::pause().is_ok()
 }
 
 /// The heap profile of this moment in pprof's format, without names: `go tool pprof`, Parca and
@@ -169,7 +172,7 @@ pub fn dump_pprof() -> io::Result<Vec<u8>> {
 #[macro_export]
 macro_rules! mark {
     ($($argument:tt)+) => {
-        if $crate::is_recorded() {
+        if $crate::is_heard() {
             $crate::mark(&::std::format!($($argument)+));
         }
     };

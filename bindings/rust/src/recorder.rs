@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //! The recorder in this process, if there is one: what it exports (include/tidemark/tidemark.h),
-//! found by name the first time, so that nothing is linked.
+//! found by name the first time, so that nothing is linked. One that is put into the process later,
+//! by `tidemark attach`, is reached by the door (door.rs).
+use crate::door::{self, Asks};
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::io;
 use std::sync::{Once, OnceLock};
@@ -90,6 +92,18 @@ pub fn is_recorded() -> bool {
     exports().stats.is_some()
 }
 
+/// Whether anybody hears of marks, scopes and events: a recorder that was loaded, or one that came
+/// later.
+#[doc(hidden)]
+pub fn is_heard() -> bool {
+    is_recorded() || door::is_open()
+}
+
+/// The same; if not, that is said as in [`is_there`].
+pub(crate) fn hears() -> bool {
+    is_heard() || is_there()
+}
+
 /// What was asked for and could not be had, once for each process.
 pub(crate) fn is_there() -> bool {
     static TOLD: Once = Once::new();
@@ -118,6 +132,18 @@ fn done(status: c_int) -> io::Result<()> {
     }
 }
 
+/// The same of what a recorder that came later answers as well, at the door.
+macro_rules! tell {
+    ($name:ident $(, $argument:expr)*; $asks:expr) => {
+        if exports().$name.is_some() {
+            ask!($name $(, $argument)*)
+        } else {
+            // SAFETY: as above.
+            unsafe { door::ask($asks) }
+        }
+    };
+}
+
 /// Calls what the recorder exports, if it does.
 macro_rules! ask {
     ($name:ident $(, $argument:expr)*) => {
@@ -137,35 +163,35 @@ pub(crate) fn stats(whose: Whose) -> io::Result<Numbers> {
 }
 
 pub(crate) fn mark(name: &CStr) -> io::Result<()> {
-    ask!(mark, name.as_ptr())
+    tell!(mark, name.as_ptr(); Asks::mark(name))
 }
 
 pub(crate) fn pause() -> io::Result<()> {
-    ask!(pause)
+    tell!(pause; Asks::pause())
 }
 
 pub(crate) fn resume() -> io::Result<()> {
-    ask!(resume)
+    tell!(resume; Asks::resume())
 }
 
 pub(crate) fn dump(path: &CStr) -> io::Result<()> {
-    ask!(dump, path.as_ptr())
+    tell!(dump, path.as_ptr(); Asks::dump(path))
 }
 
 pub(crate) fn event(weight: u64) -> io::Result<()> {
-    ask!(event, weight)
+    tell!(event, weight; Asks::event(weight))
 }
 
 pub(crate) fn scope_begin(name: &CStr) -> io::Result<()> {
-    ask!(scope_begin, name.as_ptr())
+    tell!(scope_begin, name.as_ptr(); Asks::scope_begin(name))
 }
 
 pub(crate) fn scope_end() -> io::Result<()> {
-    ask!(scope_end)
+    tell!(scope_end; Asks::scope_end())
 }
 
 pub(crate) fn pprof_write(fd: c_int) -> io::Result<()> {
-    ask!(pprof_write, fd)
+    tell!(pprof_write, fd; Asks::pprof_write(fd))
 }
 
 /// An open region. Wherever it lies: the recorder knows it by its content.
