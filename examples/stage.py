@@ -78,16 +78,18 @@ class Stage:
 
     # ---- programs ----
 
-    def crate(self, *programs):
-        """Builds the hunt's crate; its programs can then be started as ./PROGRAM."""
+    def crate(self, *programs, features=()):
+        """Builds the hunt's crate; its programs can then be started as ./PROGRAM, with features as
+        ./PROGRAM-FEATURE."""
         try:
-            made = crates.build_crate(f"examples/{self.name}", self.build)
+            made = crates.build_crate(f"examples/{self.name}", self.build, features)
         except crates.Missing as why:
             raise record.Skip(str(why)) from None
         except crates.Broken as why:
             raise record.Failure(str(why)) from None
         for program in programs or (made.name,):
-            shutil.copy(made.parent / program, self.scratch)
+            name = "-".join((program, *features))
+            shutil.copy(made.parent / program, self.scratch / name)
 
     def compile(self, *words):
         """A compiler's command, made in the hunt's directory of sources."""

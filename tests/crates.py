@@ -52,7 +52,7 @@ def prefixed_jemalloc(build):
     return {"JEMALLOC_OVERRIDE": str(made)}
 
 
-def build_crate(directory, build):
+def build_crate(directory, build, features=()):
     """The program's path."""
     build = pathlib.Path(build).resolve()
     target = build / "crates"
@@ -60,6 +60,7 @@ def build_crate(directory, build):
     more["TIDEMARK_LIB_DIR"] = str(build)  # of the crate's feature `link`
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--manifest-path",
                str(ROOT / directory / "Cargo.toml"), "--target-dir", str(target)]
+    command += [f"--features={','.join(features)}"] if features else []
     for words in (command + ["--offline"], command):
         try:
             done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **more})

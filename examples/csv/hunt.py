@@ -241,3 +241,40 @@ def tell(stage, found):
     stage.figure("ratio", f"{sum(waiting) / len(found['text']):.1f}")
     stage.html("reader.tide")
     stage.picture("reader.tide")
+
+
+# ---- the same with other tools ----
+
+def from_heaptrack(_, said):
+    peak = re.search(r"peak heap memory consumption: (\S+)", said).group(1)
+    calls = re.search(r"calls to allocation functions: (\d+)", said).group(1)
+    brief = re.search(r"temporary memory allocations: (\d+)", said).group(1)
+    return f"a peak of {peak}, {int(calls):,} calls, {int(brief):,} temporary, by `split_str`; " \
+        "nothing of headers and mappings"
+
+
+def from_massif(_, said):
+    extra = re.findall(r"^ +\d+ +[\d,]+ +([\d,]+) +[\d,]+ +([\d,]+) +\d+$", said, re.M)
+    most = max(extra, key=lambda pair: int(pair[0].replace(",", "")))
+    return f"a peak of {most[0]} bytes with {most[1]} of the allocator's, as it reckons them, and " \
+        "by whom"
+
+
+def from_pmap(_, said):
+    sizes = re.findall(r"^\w+ +(\d+) +\d+ +\d+ rw--- +\[ anon \]", said, re.M)
+    return f"anonymous mappings of {', '.join(sizes[:4])} KiB; nobody's"
+
+
+def from_strace(_, said):
+    return f"{said.count('brk(')} calls of brk and {said.count('mremap(')} of mremap: how the " \
+        "heap and the vector grew; nobody's"
+
+
+def peers(stage):
+    import peers as others
+    return others.table(
+        stage, ["./reader", FILE],
+        (("tidemark", lambda *_: "peak, calls, temporaries and lines and, asked of the process while "
+          "it waits, its pages with headers and rounding apart"),
+         ("heaptrack", from_heaptrack), ("massif", from_massif), ("pmap", from_pmap),
+         ("strace", from_strace)))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a connection of an MQTT client costs: docs/case-studies/mqtt.md."""
+import json
 import pathlib
 import re
 
@@ -88,3 +89,36 @@ def hunt(stage):
     lose(stage)
     stage.html("devices.tide")
     stage.picture("devices.tide")
+
+
+# ---- the same with other tools ----
+
+def from_heaptrack(_, said):
+    peak = re.search(r"peak heap memory consumption: (\S+)", said).group(1)
+    lines = sorted(set(re.findall(r"state\.rs:(\d+)", said)), key=int)
+    return f"a peak of {peak}, by lines {', '.join(lines)} of state.rs; nothing of what was touched"
+
+
+def from_massif(_, said):
+    return "the heap at some moments, as a tree" + \
+        (" with `MqttState::new`" if "MqttState" in said else "; `MqttState` is not in it")
+
+
+def from_dhat(stage, _):
+    told = json.loads((stage.scratch / "peer.dhat").read_text())
+    frames = told["ftbl"]
+    of_ids = [point for point in told["pps"] if any("state.rs:98" in frames[at] or
+              "MqttState::new" in frames[at] for at in point["fs"])]
+    most = max(of_ids, key=lambda point: point.get("gb", 0))
+    return (f"{most['gb']:,} bytes at the peak in {most['gbk']} blocks by `MqttState::new`, of "
+            f"which {most['rb']:,} were read and {most['wb']:,} written: to the byte, where tidemark "
+            "knows pages")
+
+
+def peers(stage):
+    import peers as others
+    return others.table(
+        stage, ["./devices", str(N)],
+        (("tidemark", lambda _, said: "what a connection costs, by which line, how much of all was "
+          "never in memory" if "for each of" in said else "nothing of instances"),
+         ("heaptrack", from_heaptrack), ("DHAT", from_dhat), ("massif", from_massif)))

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The queue without a limit: docs/case-studies/queue.md."""
+import json
+import re
+import subprocess
+
 N, MANY = 1000, 1000000
 MESSAGE_BYTES = 1024
 QUEUE, BATCH = 128, 64
@@ -76,3 +80,51 @@ def hunt(stage):
     stage.figure("many", MANY)
     stage.html("before.tide")
     stage.picture("before.tide")
+
+
+# ---- the same with other tools ----
+
+def from_heaptrack(_, said):
+    peak = re.search(r"peak heap memory consumption: (\S+)", said).group(1)
+    return f"a peak of {peak}, most by `send_message`: how much and where; nothing of how long" \
+        if "send_message" in said else f"a peak of {peak}, `send_message` is not named"
+
+
+def from_dhat_rs(stage, _):
+    told = json.loads((stage.scratch / "dhat-heap.json").read_text())
+    most = max(told["pps"], key=lambda point: point["gb"])
+    frames = " ".join(told["ftbl"][frame] for frame in most["fs"])
+    return (f"{most['gb']:,} bytes in {most['gbk']:,} blocks at the peak, "
+            f"{'by' if 'send_message' in frames else 'not said to be by'} `send_message`, each for "
+            f"{most['tl'] / most['tbk'] / told['te']:.0%} of the run in the mean: the whole answer")
+
+
+def from_stats_alloc(stage, _):
+    done = subprocess.run(["./telegraph-stats_alloc", "before", str(N)], cwd=stage.scratch,
+                          capture_output=True, text=True, check=True)
+    when, most = re.findall(r"stats_alloc: (\d+) ms, (\d+) bytes", done.stderr)[-1]
+    return f"a peak of {int(most):,} bytes at {when} ms, and a curve to draw; no place"
+
+
+def from_massif(_, said):
+    return "a curve, and trees of the heap at some moments" + \
+        (", with `send_message`" if "send_message" in said else ", `send_message` in none")
+
+
+def from_gperftools(_, said):
+    return "what is live at each dump, one for every 256 KiB more" + \
+        (", with `send_message`" if "send_message" in said else ", `send_message` in none")
+
+
+def peers(stage):
+    import peers as others
+    for feature in ("dhat", "stats_alloc"):
+        stage.crate(features=(feature,))
+    stage.crate()
+    return others.table(
+        stage, ["./telegraph", "before", str(N)],
+        (("tidemark", lambda _, said: "how much, by which line, how long each waited, what to do"
+          if "waited at once" in said else "no backlog"),
+         ("heaptrack", from_heaptrack), ("dhat-rs", from_dhat_rs), ("massif", from_massif),
+         ("stats_alloc", from_stats_alloc), ("gperftools", from_gperftools)),
+        programs={"dhat": "./telegraph-dhat", "stats_alloc": "./telegraph-stats_alloc"})
