@@ -21,9 +21,10 @@ CRATES = {"tests/interop/dhat_rs": "dhat-shape", "tests/interop/jemalloc_rs": "j
           "tests/real/allocators": "with-jemalloc", "tests/real/leaky": "leaky",
           "tests/real/tokio": "relay", "bindings/rust/examples/axum": "axum-heap",
           "tests/bindings/linked": "around-jemalloc", "examples/queue": "telegraph",
-          "examples/mqtt": "devices", "examples/node": "node"}
+          "examples/mqtt": "devices", "examples/node": "node",
+          "examples/orders": "orders"}
 # Those whose jemalloc is Debian's.
-WITH_JEMALLOC = "jemalloc_rs", "allocators", "linked", "node"
+WITH_JEMALLOC = "jemalloc_rs", "allocators", "linked", "node", "orders"
 
 
 class Missing(Exception):
