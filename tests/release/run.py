@@ -42,7 +42,7 @@ tidemark report ls.tide | grep 'complete: every event'
 tidemark html -o ls.html ls.tide
 test "$(stat -c %s ls.html)" -gt 100000
 tidemark check --max-peak 64MiB -- ls / | grep '^kept'
-perl -e 'for (;;) { my @list = (1) x 9999; select(undef, undef, undef, 0.01) }' &
+perl -e 'for (;;) { my @l = map { "x" x $_ } 1..999; undef @l; select undef, undef, undef, .01 }' &
 tidemark attach -q --for 1s -o perl.tide $!
 tidemark info perl.tide | grep -w perl
 kill $!
