@@ -30,7 +30,7 @@ FUZZ_SECONDS = int(os.environ.get("FUZZ_SECONDS", "0"))  # instead: for so long
 FUZZ_TIME_LIMIT_S = 300
 FUZZ_SEED = int(os.environ.get("FUZZ_SEED", "1"))  # the same inputs every time; 0: new ones
 INSTALLED = ("include/tidemark/tidemark.h", "include/tidemark/tidemark.hpp",
-             "lib/pkgconfig/tidemark.pc",
+             "lib/pkgconfig/tidemark.pc", "share/doc/tidemark/docs/README.md",
              "share/bash-completion/completions/tidemark", "share/zsh/site-functions/_tidemark",
              "share/fish/vendor_completions.d/tidemark.fish",
              *(["share/man/man1/tidemark-run.1", "share/man/man3/tidemark.h.3"]

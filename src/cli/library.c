@@ -16,6 +16,11 @@
 #ifndef TIDE_LIBRARY_DIR
 #define TIDE_LIBRARY_DIR "/usr/local/lib/tidemark"
 #endif
+#ifndef TIDE_DOCUMENTS_DIR
+#define TIDE_DOCUMENTS_DIR "/usr/local/share/doc/tidemark"
+#endif
+
+const char tide_documents_dir[] = TIDE_DOCUMENTS_DIR;
 
 static char *command_directory(void)
 {

@@ -4,6 +4,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/commit.h"
+#include "cli/library.h"
 #include "cli/opening.h"
 #include "cli/terminal.h"
 
@@ -16,9 +17,11 @@ static int print_help(enum tide_verb verb, FILE *stream)
   struct tide_sink sink;
   struct tide_diag diag;
   tide_sink_init(&sink, stream);
-  if (verb == TIDE_VERBS_N)
+  if (verb == TIDE_VERBS_N) {
     tide_help_overview(&sink);
-  else
+    tide_sink_printf(&sink, "\nTo read on: man tidemark, and %s/docs/README.md\n",
+                     tide_documents_dir);
+  } else
     tide_help_verb(&sink, verb);
   enum tide_err err = tide_sink_finish(&sink, "help", &diag);
   tide_sink_done(&sink);

@@ -47,11 +47,12 @@ tidemark attach -q --for 1s -o perl.tide $!
 tidemark info perl.tide | grep -w perl
 kill $!
 ! command -v node
+test -e "$(tidemark help | sed -n 's/^To read on: man tidemark, and //p')"
 """
 INSTALLED = ("./usr/bin/tidemark", "tidemark/libtidemark.so", "tidemark/libtidemark-agent.so",
              "./usr/include/tidemark/tidemark.h", "pkgconfig/tidemark.pc", "man1/tidemark-run.1.gz",
              "man3/tidemark.h.3.gz", "completions/tidemark", "vendor-completions/_tidemark",
-             "vendor_completions.d/tidemark.fish", "docs/production.md.gz")
+             "vendor_completions.d/tidemark.fish", "tidemark/docs/README.md")
 
 
 def expect(condition, what):
