@@ -171,3 +171,65 @@ def hunt(stage):
     assertion(stage)
     cache(stage)
     residence(stage)
+
+
+# ---- the same with other tools ----
+
+def from_heaptrack(_, said):
+    peak = re.search(r"peak heap memory consumption: (\S+)", said).group(1)
+    return f"a peak of {peak}, {'most by' if 'Tipset::load' in said else 'without'} " \
+        "`Tipset::load`, and a curve in its window; no verdict"
+
+
+def from_dhat_rs(stage, _):
+    told = json.loads((stage.scratch / "dhat-heap.json").read_text())
+    most = max(told["pps"], key=lambda point: point["gb"])
+    frames = " ".join(told["ftbl"][frame] for frame in most["fs"])
+    return (f"{most['gb']:,} bytes in {most['gbk']:,} blocks at the peak, "
+            f"{'by' if 'Tipset::load' in frames else 'not said to be by'} `Tipset::load`, each for "
+            f"{most['tl'] / most['tbk'] / told['te']:.0%} of the run in the mean")
+
+
+def named(said):
+    """Who of those that hold the tipsets is in it."""
+    found = [name for name in ("Tipset::load", "Chain::load_tipset") if name in said]
+    return f"with `{found[0]}`" if found else "without a name of ours"
+
+
+def from_massif(_, said):
+    return f"a curve that climbs, and trees of the heap at some moments, {named(said)}"
+
+
+def from_gperftools(_, said):
+    return f"what is live at each dump, {named(said)}; the curve is to be made from them"
+
+
+def beside_the_table(stage):
+    """The other questions, to the tools that could have an answer."""
+    stage.run("valgrind", "--tool=massif", "--massif-out-file=sum.massif", "./node", "allocate")
+    useful = re.findall(r"mem_heap_B=(\d+)", (stage.scratch / "sum.massif").read_text())
+    stage.run("heaptrack", "-o", "jemalloc", "./node-jemalloc", "follow", "none", str(TIPSETS))
+    said = stage.run("heaptrack_print", "jemalloc.zst")
+    peak = re.search(r"peak heap memory consumption: (\S+)", said).group(1)
+    with synced(stage) as pid:
+        maps = pathlib.Path(f"/proc/{pid}/smaps").read_text()
+    sizes = [int(size) for path, size in re.findall(r"^\w+-\w+ .*?(\S*)\nSize:.*?\nRss: +(\d+) kB",
+                                                    maps, re.M | re.S) if "/table_" in path]
+    return (f"Of `node allocate` Massif has {max(map(int, useful)):,} bytes at the peak. Of the build "
+            f"with jemalloc heaptrack saw a peak of {peak}: nothing of the cache, and nothing says "
+            "so. Of the tables `/proc/PID/smaps`, added up by a script as the article's, has "
+            f"{sum(sizes) // 1024} MiB in {len(sizes)} files; nothing but `maps` here says what of "
+            "the heap is free and why it stays.")
+
+
+def peers(stage):
+    import peers as others
+    stage.crate("node-dhat", features=("dhat",))
+    stage.crate(*BUILDS)
+    rows = others.table(
+        stage, ["./node", "follow", "none", str(TIPSETS)],
+        (("tidemark", lambda _, said: "that it only grows, by which line, how fast, what to do"
+          if "only grows" in said else "no growth"),
+         ("heaptrack", from_heaptrack), ("dhat-rs", from_dhat_rs), ("massif", from_massif),
+         ("gperftools", from_gperftools)), programs={"dhat": "./node-dhat-dhat"})
+    return rows + "\n\n" + beside_the_table(stage)
