@@ -46,11 +46,12 @@ async function bundle() {
 
 // What src/page/html_report.c looks for, and what would end the script early.
 function check(page) {
-  const once = ["<!--TIDEMARK-DATA-->", "Content-Security-Policy", " connect-src 'self';"];
+  const places = ["<!--TIDEMARK-FACTS-->", "<!--TIDEMARK-DATA-->"];
+  const once = [...places, "Content-Security-Policy", " connect-src 'self';"];
   for (const text of once)
     if (page.split(text).length !== 2) throw new Error(`the page must hold "${text}" once`);
   const scripts = page.match(/<script|<\/script|<!--/gi) ?? [];
-  if (scripts.join() !== "<!--,<script,</script") throw new Error("the script ends early");
+  if (scripts.join() !== "<!--,<script,</script,<!--") throw new Error("the script ends early");
 }
 
 async function main() {

@@ -19,8 +19,11 @@ enum { TRIES_MAX = 8, SIDES_MAX = 2, LEVEL = 4, PIECE_BYTES = 256 << 10 };
 // Of source text, which packs to a fourth: what a person would ever look at, and most of the room
 // left to the numbers.
 enum { SOURCE_BYTES_MAX = 2 << 20, SOURCE_PART = 8 };
+// Of what is seen first: where that is more of the file, the rest is no longer worth it.
+enum { FIRST_PART = 8 };
 
 #define FACTS_HEAD "<script type=\"application/json\" id=\"tidemark-facts\">"
+#define FIRST_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-first-%zu\">"
 #define DATA_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-data-%zu\">"
 #define SOURCES_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-sources-%zu\">"
 #define END "</script>\n"
@@ -31,10 +34,12 @@ struct packed {         // the data of a side, as it goes into the file
   size_t n_stacks, n_gathered;
 };
 
-struct filling { // what stands in the page's place for data
+struct filling { // what stands in the page's places for data
   struct tide_buf offer;
   struct packed sides[SIDES_MAX];
+  struct tide_buf firsts[SIDES_MAX];  // what is seen first, deflated; empty: all is
   struct tide_buf sources[SIDES_MAX]; // deflated; empty: none
+  struct tide_page_told tolds[SIDES_MAX];
   size_t n_sides, n_source_files;
 };
 
@@ -80,13 +85,19 @@ static struct packed pack_data(const struct tide_page_data *data, uint64_t room)
 struct target { // what a side is to become
   bool by_place;
   uint64_t room, limit_bytes; // of the side, and of the file
+  struct tide_page_told *told;
 };
 
 static struct packed pack(const struct tide_html_side *side, size_t n_keep,
                           const struct target *target)
 {
-  const struct tide_page_options options = {side->file, n_keep, target->by_place,
-                                            target->limit_bytes};
+  const struct tide_page_options options = {
+      .file = side->file,
+      .n_keep = n_keep,
+      .by_place = target->by_place,
+      .limit_bytes = target->limit_bytes,
+      .told = target->told,
+  };
   struct tide_page_data *data = tide_page_data_new(side->profile, side->naming, &options);
   struct packed packed = pack_data(data, target->room);
   tide_page_data_free(data);
@@ -103,13 +114,30 @@ static struct tide_buf deflate_all(const struct tide_buf *bytes)
   return sink.buf;
 }
 
+static struct tide_buf pack_first(const struct tide_html_side *side, uint64_t room,
+                                  struct tide_page_told *told)
+{
+  const struct tide_page_options options = {
+      .file = side->file, .n_keep = TIDE_PAGE_FIRST_KEEP, .is_first = true, .told = told};
+  struct tide_page_data *data = tide_page_data_new(side->profile, side->naming, &options);
+  struct packed packed = pack_data(data, room);
+  tide_page_data_free(data);
+  if (packed.n_bytes > room)
+    tide_buf_done(&packed.data);
+  return packed.data;
+}
+
 // With every stack; and the source lines, for which all must be known.
 static void pack_side(const struct tide_html_report *report, size_t i, struct filling *filling)
 {
   const struct tide_html_side *side = &report->sides[i];
-  const struct tide_page_options options = {.file = side->file, .n_keep = TIDE_PAGE_KEEP_ALL};
+  const struct tide_page_options options = {
+      .file = side->file, .n_keep = TIDE_PAGE_KEEP_ALL, .told = &filling->tolds[i]};
   struct tide_page_data *data = tide_page_data_new(side->profile, side->naming, &options);
   filling->sides[i] = pack_data(data, report->limit_bytes);
+  if (data->n_stacks / TIDE_PAGE_FIRST_OF > TIDE_PAGE_FIRST_KEEP)
+    filling->firsts[i] =
+        pack_first(side, report->limit_bytes / FIRST_PART / report->n_sides, &filling->tolds[i]);
   if (report->sources) {
     uint64_t room = report->limit_bytes / SOURCE_PART;
     struct tide_page_sources sources;
@@ -168,14 +196,13 @@ static bool shrink_to(const struct tide_html_side *side, struct packed *packed,
 }
 
 // With every place if there is room for them, though all of it: they are worth more than stacks.
-static bool shrink(const struct tide_html_side *side, struct packed *packed, uint64_t room,
-                   uint64_t limit_bytes)
+static bool shrink(const struct tide_html_side *side, struct packed *packed, struct target *target)
 {
-  struct target target = {true, room, limit_bytes};
-  if (shrink_to(side, packed, &target))
+  target->by_place = true;
+  if (shrink_to(side, packed, target))
     return true;
-  target.by_place = false;
-  return shrink_to(side, packed, &target);
+  target->by_place = false;
+  return shrink_to(side, packed, target);
 }
 
 static struct tide_buf make_offer(const struct tide_html_report *report)
@@ -198,6 +225,8 @@ static uint64_t size_of(const struct tide_html_report *report, const struct fill
   uint64_t n = tide_embedded_page_bytes(report->page) + filling->offer.n + strlen(FACTS_HEAD END);
   for (size_t i = 0; i < filling->n_sides; i++) { // one digit instead of %zu
     n += in_base64(filling->sides[i].n_bytes) + strlen(DATA_HEAD END) - 2;
+    if (filling->firsts[i].n)
+      n += in_base64(filling->firsts[i].n) + strlen(FIRST_HEAD END) - 2;
     if (filling->sources[i].n)
       n += in_base64(filling->sources[i].n) + strlen(SOURCES_HEAD END) - 2;
   }
@@ -217,9 +246,11 @@ static enum tide_err fit_in_limit(const struct tide_html_report *report, struct 
   uint64_t room = report->limit_bytes > fixed ? (report->limit_bytes - fixed) / 4 * 3 : 0;
   for (size_t i = 0; i < filling->n_sides; i++) {
     double part = (double)filling->sides[i].n_bytes / (double)n_data;
-    uint64_t own_room = (uint64_t)((double)room * part);
+    struct target target = {.room = (uint64_t)((double)room * part),
+                            .limit_bytes = report->limit_bytes,
+                            .told = &filling->tolds[i]};
     char limit[TIDE_UNITS_MAX];
-    if (!shrink(&report->sides[i], &filling->sides[i], own_room, report->limit_bytes))
+    if (!shrink(&report->sides[i], &filling->sides[i], &target))
       return tide_fail(
           diag, TIDE_ERR_LIMIT, "%s is too little: the page with no stack at all takes more",
           tide_units_bytes(limit, tide_exact((int64_t)report->limit_bytes), TIDE_STYLE_PLAIN));
@@ -227,28 +258,37 @@ static enum tide_err fit_in_limit(const struct tide_html_report *report, struct 
   return TIDE_ERR_OK;
 }
 
-static void write_packed(struct tide_sink *sink, const struct tide_buf *packed)
+static void write_packed(struct tide_sink *sink, const char *head, size_t i,
+                         const struct tide_buf *packed)
 {
+  if (!packed->n)
+    return;
+  tide_sink_printf(sink, head, i);
   tide_base64_write(sink, packed->data, packed->n);
   tide_sink_text(sink, END);
 }
 
-static void write_filling(struct tide_sink *sink, void *context)
+// What the script finds when it begins to run.
+static void write_facts(struct tide_sink *sink, const struct filling *filling)
 {
-  const struct filling *filling = context;
   tide_sink_text(sink, FACTS_HEAD);
   tide_sink_bytes(sink, filling->offer.data, filling->offer.n);
   tide_sink_text(sink, END);
-  for (size_t i = 0; i < filling->n_sides; i++) {
-    tide_sink_printf(sink, DATA_HEAD, i);
-    write_packed(sink, &filling->sides[i].data);
+  for (size_t i = 0; i < filling->n_sides; i++)
+    write_packed(sink, FIRST_HEAD, i, &filling->firsts[i]);
+}
+
+static void write_filling(struct tide_sink *sink, enum tide_page_place place, void *context)
+{
+  const struct filling *filling = context;
+  if (place == TIDE_PAGE_FACTS) {
+    write_facts(sink, filling);
+    return;
   }
-  for (size_t i = 0; i < filling->n_sides; i++) {
-    if (!filling->sources[i].n)
-      continue;
-    tide_sink_printf(sink, SOURCES_HEAD, i);
-    write_packed(sink, &filling->sources[i]);
-  }
+  for (size_t i = 0; i < filling->n_sides; i++)
+    write_packed(sink, DATA_HEAD, i, &filling->sides[i].data);
+  for (size_t i = 0; i < filling->n_sides; i++)
+    write_packed(sink, SOURCES_HEAD, i, &filling->sources[i]);
 }
 
 static void filling_done(struct filling *filling)
@@ -256,7 +296,9 @@ static void filling_done(struct filling *filling)
   tide_buf_done(&filling->offer);
   for (size_t i = 0; i < filling->n_sides; i++) {
     tide_buf_done(&filling->sides[i].data);
+    tide_buf_done(&filling->firsts[i]);
     tide_buf_done(&filling->sources[i]);
+    tide_page_told_done(&filling->tolds[i]);
   }
 }
 
@@ -287,7 +329,8 @@ enum tide_err tide_html_report_write(const struct tide_html_report *report, stru
 // The page has a few places that are known by their text; ui/build.mjs sees to it that each is
 // there once.
 
-static const char data_place[] = "<!--TIDEMARK-DATA-->";
+static const char facts_place[] = "<!--TIDEMARK-FACTS-->";
+static const char data_place[] = "<!--TIDEMARK-DATA-->"; // behind the script
 static const char policy_start[] = "<meta http-equiv=\"Content-Security-Policy\" content=\"";
 static const char asking[] = " connect-src 'self';"; // what only a served page needs
 
@@ -319,26 +362,34 @@ char *tide_embedded_page_policy(const struct tide_embedded_page *page)
   return tide_strndup(start, (size_t)(end - start));
 }
 
-enum tide_err tide_embedded_page_fill(const struct tide_embedded_page *page, struct tide_sink *sink,
-                                      void (*write_data)(struct tide_sink *sink, void *context),
-                                      void *context, struct tide_diag *diag)
+// The page from one of its texts on, up to the next.
+static const char *write_up_to(struct tide_sink *sink, const char *from, const char *to,
+                               const char *text)
 {
-  const char *policy = text_in_page(page, policy_start), *place = text_in_page(page, data_place);
+  tide_sink_bytes(sink, from, (size_t)(to - from));
+  return to + strlen(text);
+}
+
+enum tide_err tide_embedded_page_fill(const struct tide_embedded_page *page, struct tide_sink *sink,
+                                      tide_page_filler *fill, void *context, struct tide_diag *diag)
+{
+  const char *policy = text_in_page(page, policy_start), *data = text_in_page(page, data_place);
   const char *ask = policy ? text_in_page(page, asking) : NULL;
-  if (!ask || !place || ask < policy || place < ask)
+  const char *facts = text_in_page(page, facts_place);
+  if (!ask || !facts || !data || ask < policy || facts < ask || data < facts)
     return tide_fail(diag, TIDE_ERR_FORMAT,
                      "the page in this tidemark is not whole: it was not built properly");
-  const char *end = page->html + page->n_html;
-  const char *after_ask = ask + strlen(asking), *after_place = place + strlen(data_place);
-  tide_sink_bytes(sink, page->html, (size_t)(ask - page->html));
-  tide_sink_bytes(sink, after_ask, (size_t)(place - after_ask));
-  write_data(sink, context);
-  tide_sink_bytes(sink, after_place, (size_t)(end - after_place));
+  const char *at = write_up_to(sink, page->html, ask, asking);
+  at = write_up_to(sink, at, facts, facts_place);
+  fill(sink, TIDE_PAGE_FACTS, context);
+  at = write_up_to(sink, at, data, data_place);
+  fill(sink, TIDE_PAGE_DATA, context);
+  tide_sink_bytes(sink, at, (size_t)(page->html + page->n_html - at));
   return TIDE_ERR_OK;
 }
 
 size_t tide_embedded_page_bytes(const struct tide_embedded_page *page)
 {
-  size_t n_out = strlen(data_place) + strlen(asking);
+  size_t n_out = strlen(facts_place) + strlen(data_place) + strlen(asking);
   return page->n_html > n_out ? page->n_html - n_out : 0;
 }

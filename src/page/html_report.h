@@ -28,11 +28,16 @@ enum tide_err tide_embedded_page_check(const struct tide_embedded_page *page,
 // The page's policy as a server says it in a header; owned. NULL when the page has none.
 char *tide_embedded_page_policy(const struct tide_embedded_page *page);
 
-// The page as a file that needs nobody: with what `write_data` writes in the place for data, and a
-// policy that does not let it ask for anything. Fails when it has no such place or policy.
+// The page as a file that needs nobody: with what `fill` writes in the places for data, and a
+// policy that does not let it ask for anything. Fails when it has no such places or policy.
+enum tide_page_place {
+  TIDE_PAGE_FACTS, // before its script, which does not wait for more
+  TIDE_PAGE_DATA,  // at the end
+};
+typedef void tide_page_filler(struct tide_sink *sink, enum tide_page_place place, void *context);
 enum tide_err tide_embedded_page_fill(const struct tide_embedded_page *page, struct tide_sink *sink,
-                                      void (*write_data)(struct tide_sink *sink, void *context),
-                                      void *context, struct tide_diag *diag);
+                                      tide_page_filler *fill, void *context,
+                                      struct tide_diag *diag);
 // How much of that is not data.
 size_t tide_embedded_page_bytes(const struct tide_embedded_page *page);
 

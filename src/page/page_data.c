@@ -129,7 +129,7 @@ static void write_side_notes(struct tide_json *json, const struct tide_profile *
   tide_json_open_array(json);
   if (note)
     tide_json_text(json, note);
-  if (data->n_gathered)
+  if (data->n_gathered && !options->is_first)
     write_gathered(json, options->by_place);
   for (size_t i = 0; i < verdict->n; i++)
     if (verdict->items[i].is_of_names)
@@ -192,19 +192,20 @@ static void write_pruned(struct tide_json *json, const struct tide_page_options 
   tide_json_open_object(json);
   tide_json_put_u64(json, "stacks", data->n_gathered);
   tide_json_put_u64(json, "of", data->n_stacks);
-  tide_json_put_bool(json, "by_place", options->by_place);
+  tide_json_put_bool(json, "by_place", options->by_place || options->is_first);
   tide_json_put_u64(json, "limit_bytes", options->limit_bytes);
+  tide_json_put_bool(json, "first", options->is_first);
   tide_json_close_object(json);
 }
 
 // "To stay below 15.0 MiB, 912 of 4,204 stacks are gathered into “(other stacks)”; tidemark view
 // shows all."
-static void note_pruned(struct tide_statements *statements, const struct tide_page_options *options,
+static bool note_pruned(struct tide_statements *statements, const struct tide_page_options *options,
                         const struct tide_page_data *data)
 {
   char limit[TIDE_UNITS_MAX], some[TIDE_UNITS_MAX], all[TIDE_UNITS_MAX];
-  if (!data->n_gathered)
-    return;
+  if (!data->n_gathered || options->is_first)
+    return false;
   TIDE_CLEANUP_FREE char *into = tide_sprintf("into “%s”", tide_term(TIDE_TERM_OTHER_STACKS));
   TIDE_CLEANUP_FREE char *text = tide_sprintf(
       "to stay below %s, %s of %s stacks are gathered %s; tidemark view shows all",
@@ -212,6 +213,7 @@ static void note_pruned(struct tide_statements *statements, const struct tide_pa
       tide_units_plain(some, data->n_gathered), tide_units_plain(all, data->n_stacks),
       options->by_place ? "without their callers; every place is exact" : into);
   tide_statements_add_note(statements, text);
+  return true;
 }
 
 static void begin_apart(struct tide_sink *sink, struct tide_json *json)
@@ -245,15 +247,13 @@ static struct tide_buf make_findings(struct tide_profile *profile, struct tide_n
 // Of a run that has not ended, or whose end was not written, what is said while it goes on: whether
 // it does, the server knows.
 void tide_page_told_init(struct tide_page_told *told, const struct tide_profile *profile,
-                         struct tide_naming *naming, const struct tide_page_options *options,
-                         const struct tide_page_data *data)
+                         struct tide_naming *naming)
 {
   const struct tide_capture *capture = profile->capture;
   struct tide_statements_options how = {.style = {.utf8 = true}, .module_notes = true};
   *told = (struct tide_page_told){0};
   struct tide_profile *own = tide_profile_new(capture, profile->image_idx); // it will be asked
   told->verdict = tide_statements_new(own, naming, &how);
-  note_pruned(told->verdict, options, data);
   how.is_running = true;
   if (!capture->finished && !profile->image->origin)
     told->so_far = tide_statements_new(own, naming, &how);
@@ -422,13 +422,17 @@ static struct tide_buf make_facts(const struct tide_page_data *data,
 static void fit_facts(struct tide_page_data *data, const struct tide_profile *profile,
                       struct tide_naming *naming, const struct tide_page_options *options)
 {
-  struct tide_page_told told;
-  tide_page_told_init(&told, profile, naming, options, data);
-  struct tide_buf longest = make_facts(data, profile, naming, options, &told, 1ull << 62);
+  struct tide_page_told own = {0}, *told = options->told ? options->told : &own;
+  if (!told->verdict)
+    tide_page_told_init(told, profile, naming);
+  bool is_noted = note_pruned(told->verdict, options, data);
+  struct tide_buf longest = make_facts(data, profile, naming, options, told, 1ull << 62);
   uint64_t columns_at = aligned(HEAD_BYTES + longest.n);
   tide_buf_done(&longest);
-  data->facts = make_facts(data, profile, naming, options, &told, columns_at);
-  tide_page_told_done(&told);
+  data->facts = make_facts(data, profile, naming, options, told, columns_at);
+  if (is_noted)
+    tide_statements_drop_last(told->verdict);
+  tide_page_told_done(&own);
   while (HEAD_BYTES + data->facts.n < columns_at)
     tide_buf_u8(&data->facts, ' ');
 }
@@ -440,7 +444,7 @@ struct tide_page_data *tide_page_data_new(const struct tide_profile *profile,
   struct tide_page_data *data = tide_alloc(sizeof *data);
   struct tide_page_sites sites;
   struct tide_page_names names;
-  const struct tide_page_choice choice = {options->n_keep, options->by_place};
+  const struct tide_page_choice choice = {options->n_keep, options->by_place, options->is_first};
   tide_page_sites_init(&sites, profile, naming, choice);
   tide_page_names_init(&names, profile->image, naming);
   tide_page_sites_write(&sites, profile, &names, data->columns);

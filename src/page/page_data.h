@@ -15,12 +15,21 @@
 #include "words/statements.h"
 
 #define TIDE_PAGE_KEEP_ALL SIZE_MAX
+// A page of many stacks is given what is seen first, and then all of it: so many, of ten times as
+// many or more.
+enum { TIDE_PAGE_FIRST_KEEP = 3000, TIDE_PAGE_FIRST_OF = 10 };
+
+struct tide_page_told;
 
 struct tide_page_options {
   const char *file;     // the capture's name, or NULL
   size_t n_keep;        // stacks that stand for themselves, the others being gathered
   bool by_place;        // these being gathered by place, and not into one
   uint64_t limit_bytes; // because of which not all are kept; of no other effect
+  bool is_first;        // what is seen first, by place; all, where that is not much more
+  // All zero, or from the profile's data of before: what is told is found out once. The caller ends
+  // it. NULL: nobody wants it again.
+  struct tide_page_told *told;
 };
 
 struct tide_page_data {
@@ -60,9 +69,8 @@ struct tide_page_told { // what happened, in sentences
 };
 
 void tide_page_told_init(struct tide_page_told *told, const struct tide_profile *profile,
-                         struct tide_naming *naming, const struct tide_page_options *options,
-                         const struct tide_page_data *data);
-void tide_page_told_done(struct tide_page_told *told);
+                         struct tide_naming *naming);
+void tide_page_told_done(struct tide_page_told *told); // all zero is fine
 
 // Members of the open object: the facts of docs/page-data.md but for the columns.
 void tide_page_facts_write(struct tide_json *json, const struct tide_profile *profile,

@@ -157,16 +157,29 @@ uint32_t tide_page_names_node(struct tide_page_names *names, uint32_t node)
   return names->of_node[node] - 1;
 }
 
-uint32_t tide_page_names_other(struct tide_page_names *names, bool of_pages,
-                               const struct tide_named_frame *place)
+uint32_t tide_page_names_place(struct tide_page_names *names, const struct tide_named_frame *frame)
+{
+  struct page_frame key = {
+      .function = add_text(names, frame->function),
+      .file = add_text(names, frame->file),
+      .line = frame->line,
+  };
+  if (!key.file)
+    key.module = add_module(names, frame->module);
+  if (!key.function)
+    key.address = tide_naming_elf_address(names->naming, frame);
+  return tide_intern_add(&names->frames, &key, sizeof key);
+}
+
+uint32_t tide_page_names_other(struct tide_page_names *names, const struct tide_page_other *other)
 {
   struct page_frame root = {.flags = TIDE_FRAME_PAGES};
-  struct page_frame other = {.flags = TIDE_FRAME_PRUNED, .function = add_text(names, "[other]")};
-  uint32_t at = 0;
-  if (of_pages)
+  struct page_frame some = {.flags = TIDE_FRAME_PRUNED, .function = add_text(names, "[other]")};
+  uint32_t at = tide_page_names_node(names, other->top);
+  if (other->of_pages)
     at = add_node(names, at, tide_intern_add(&names->frames, &root, sizeof root));
-  at = add_node(names, at, tide_intern_add(&names->frames, &other, sizeof other));
-  return place ? add_node(names, at, add_frame(names, place)) : at;
+  at = add_node(names, at, tide_intern_add(&names->frames, &some, sizeof some));
+  return other->place ? add_node(names, at, add_frame(names, other->place)) : at;
 }
 
 static void write_frames(struct tide_page_names *names, struct tide_page_column *columns)

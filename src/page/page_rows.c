@@ -51,7 +51,7 @@ void tide_page_sites_write(const struct tide_page_sites *sites, const struct tid
   }
   for (size_t i = 0; i < sites->n_others; i++) {
     const struct tide_page_other *other = &sites->others[i];
-    uint32_t node = tide_page_names_other(names, other->of_pages, other->place);
+    uint32_t node = tide_page_names_other(names, other);
     write_site(columns, node, other->of_pages ? TIDE_SITE_PAGES : TIDE_SITE_HEAP,
                most_of_gathered(sites, profile, other));
   }

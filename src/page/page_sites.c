@@ -61,23 +61,31 @@ static int by_falling_share(const void *left, const void *right)
   return order ? order : (a->stack > b->stack) - (a->stack < b->stack);
 }
 
-// Which sites go, as a byte per site of the profile.
-static uint8_t *sites_that_go(const struct tide_profile *profile, size_t n_keep)
+static double *shares_of(const struct tide_profile *profile)
 {
   double of_kind[TIDE_SITE_LOST + 1][MEASURES] = {{0}};
+  double *shares = tide_alloc_array(profile->n_sites + 1, sizeof *shares);
+  sum_measures(profile, of_kind);
+  for (size_t i = 0; i < profile->n_sites; i++)
+    shares[i] = share_of(&profile->sites[i], of_kind);
+  return shares;
+}
+
+uint8_t *tide_page_sites_that_go(const struct tide_profile *profile, const double *shares,
+                                 size_t n_keep)
+{
   uint8_t *goes = tide_alloc_array(profile->n_sites + 1, 1);
   if (n_keep >= profile->n_sites)
     return goes;
   TIDE_CLEANUP_FREE struct ranked *ranks = tide_alloc_array(profile->n_sites, sizeof *ranks);
-  sum_measures(profile, of_kind);
   for (size_t i = 0; i < profile->n_sites; i++)
-    ranks[i] = (struct ranked){share_of(&profile->sites[i], of_kind), (uint32_t)i,
-                               profile->sites[i].stack};
+    ranks[i] = (struct ranked){shares[i], (uint32_t)i, profile->sites[i].stack};
   qsort(ranks, profile->n_sites, sizeof *ranks, by_falling_share);
   for (size_t i = 0, n_left = n_keep; i < profile->n_sites; i++) {
     bool is_lost = ranks[i].share > 1;
-    goes[ranks[i].index] = !is_lost && !n_left;
-    n_left -= !is_lost && n_left;
+    bool stays = is_lost || (n_left && ranks[i].share >= 0);
+    goes[ranks[i].index] = !stays;
+    n_left -= !is_lost && stays;
   }
   return goes;
 }
@@ -104,6 +112,7 @@ static void number_kept(struct tide_page_sites *sites, const struct tide_profile
 
 struct member { // of a gathering
   const struct tide_named_frame *place;
+  uint32_t top;
   bool of_pages;
   uint32_t index, stack;
 };
@@ -115,6 +124,8 @@ static int by_gathering(const void *left, const void *right)
   if (!order)
     order =
         ((uintptr_t)a->place > (uintptr_t)b->place) - ((uintptr_t)a->place < (uintptr_t)b->place);
+  if (!order)
+    order = (a->top > b->top) - (a->top < b->top);
   return order ? order : (a->stack > b->stack) - (a->stack < b->stack);
 }
 
@@ -128,35 +139,42 @@ static int by_first_stack(const void *left, const void *right, void *context)
 }
 
 static struct member *members_of(const struct tide_page_sites *sites,
-                                 const struct tide_profile *profile, struct tide_naming *naming,
-                                 bool by_place)
+                                 const struct tide_profile *profile,
+                                 const struct tide_page_gathering *gathering)
 {
   struct member *members = tide_alloc_array(sites->n_gathered + 1, sizeof *members);
   for (size_t i = 0; i < sites->n_gathered; i++) {
-    const struct tide_profile_site *site = &profile->sites[sites->gathered[i]];
-    bool of_pages = site->kind == TIDE_SITE_PAGES;
-    members[i] =
-        (struct member){.of_pages = of_pages, .index = sites->gathered[i], .stack = site->stack};
-    if (by_place && !of_pages)
-      members[i].place = tide_naming_culprit(naming, site->stack);
+    uint32_t index = sites->gathered[i];
+    const struct tide_profile_site *site = &profile->sites[index];
+    members[i] = (struct member){
+        .place = gathering->places[index],
+        .top = gathering->tops[index],
+        .of_pages = site->kind == TIDE_SITE_PAGES,
+        .index = index,
+        .stack = site->stack,
+    };
   }
   return members;
 }
 
-static void number_gathered(struct tide_page_sites *sites, const struct tide_profile *profile,
-                            struct tide_naming *naming, bool by_place)
+static bool is_same_gathering(const struct member *a, const struct member *b)
 {
-  TIDE_CLEANUP_FREE struct member *members = members_of(sites, profile, naming, by_place);
+  return a->of_pages == b->of_pages && a->place == b->place && a->top == b->top;
+}
+
+static void number_gathered(struct tide_page_sites *sites, const struct tide_profile *profile,
+                            const struct tide_page_gathering *gathering)
+{
+  TIDE_CLEANUP_FREE struct member *members = members_of(sites, profile, gathering);
   if (sites->n_gathered)
     qsort(members, sites->n_gathered, sizeof *members, by_gathering);
   for (size_t i = 0; i < sites->n_gathered; i++) {
     const struct member *member = &members[i];
     sites->gathered[i] = member->index;
-    if (!i || members[i - 1].of_pages != member->of_pages ||
-        members[i - 1].place != member->place) {
+    if (!i || !is_same_gathering(member, &members[i - 1])) {
       TIDE_GROW(sites->others, sites->n_others, sites->cap_others);
       sites->others[sites->n_others++] =
-          (struct tide_page_other){member->place, member->of_pages, i, 0};
+          (struct tide_page_other){member->place, member->top, member->of_pages, i, 0};
     }
     sites->others[sites->n_others - 1].n++;
   }
@@ -170,19 +188,42 @@ static void number_gathered(struct tide_page_sites *sites, const struct tide_pro
   }
 }
 
+static struct tide_page_gathering choose(const struct tide_profile *profile,
+                                         struct tide_naming *naming,
+                                         const struct tide_page_choice *choice)
+{
+  TIDE_CLEANUP_FREE double *shares = shares_of(profile);
+  struct tide_page_gathering gathering = {
+      .places = tide_alloc_array(profile->n_sites + 1, sizeof *gathering.places),
+      .tops = tide_alloc_array(profile->n_sites + 1, sizeof *gathering.tops),
+  };
+  tide_naming_limit(naming, SIZE_MAX);
+  if (choice->is_first) {
+    tide_page_first_choose(&gathering, profile, naming, shares, choice->n_keep);
+    return gathering;
+  }
+  gathering.goes = tide_page_sites_that_go(profile, shares, choice->n_keep);
+  for (size_t i = 0; choice->by_place && i < profile->n_sites; i++)
+    if (gathering.goes[i] && profile->sites[i].kind != TIDE_SITE_PAGES)
+      gathering.places[i] = tide_naming_culprit(naming, profile->sites[i].stack);
+  return gathering;
+}
+
 void tide_page_sites_init(struct tide_page_sites *sites, const struct tide_profile *profile,
                           struct tide_naming *naming, struct tide_page_choice choice)
 {
-  TIDE_CLEANUP_FREE uint8_t *goes = sites_that_go(profile, choice.n_keep);
+  struct tide_page_gathering gathering = choose(profile, naming, &choice);
   *sites = (struct tide_page_sites){
       .of_stack = tide_alloc_array(profile->image->n_frames + 1, sizeof *sites->of_stack),
       .kept = tide_alloc_array(profile->n_sites + 1, sizeof *sites->kept),
       .gathered = tide_alloc_array(profile->n_sites + 1, sizeof *sites->gathered),
       .n_of = profile->n_sites,
   };
-  number_kept(sites, profile, goes);
-  tide_naming_limit(naming, SIZE_MAX);
-  number_gathered(sites, profile, naming, choice.by_place);
+  number_kept(sites, profile, gathering.goes);
+  number_gathered(sites, profile, &gathering);
+  free(gathering.goes);
+  free(gathering.places);
+  free(gathering.tops);
 }
 
 void tide_page_sites_done(struct tide_page_sites *sites)

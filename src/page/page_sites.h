@@ -40,21 +40,24 @@ void tide_page_names_done(struct tide_page_names *names);
 
 // The page's node for a node of the image.
 uint32_t tide_page_names_node(struct tide_page_names *names, uint32_t node);
-// The page's node that stands for stacks gathered because of a limit; of the heap or of pages, and
-// of a place unless that is NULL.
-uint32_t tide_page_names_other(struct tide_page_names *names, bool of_pages,
-                               const struct tide_named_frame *place);
+// A number for the place that a frame is, as the page tells places apart. Names that are asked for
+// it are not written.
+uint32_t tide_page_names_place(struct tide_page_names *names, const struct tide_named_frame *frame);
+
+struct tide_page_other {                // a site that stands for gathered stacks
+  const struct tide_named_frame *place; // the naming's; NULL: not by place
+  uint32_t top;                         // node of the image that all are below; 0: any
+  bool of_pages;
+  size_t first, n; // which ones, in gathered
+};
+
+// The page's node that stands for gathered stacks.
+uint32_t tide_page_names_other(struct tide_page_names *names, const struct tide_page_other *other);
 
 // Writes the columns, which must be empty; nothing may be added any more.
 void tide_page_names_write(struct tide_page_names *names, struct tide_page_column *columns);
 
 // ---- sites ----
-
-struct tide_page_other {                // a site that stands for gathered stacks
-  const struct tide_named_frame *place; // the naming's; NULL: not by place
-  bool of_pages;
-  size_t first, n; // which ones, in gathered
-};
 
 struct tide_page_sites {
   uint32_t *of_stack;             // per stack of the image: number of its site + 1; 0: none
@@ -71,11 +74,34 @@ struct tide_page_sites {
 struct tide_page_choice {
   size_t n_keep; // how many are kept, besides what was lost; SIZE_MAX: all
   bool by_place; // gather the others by place
+  bool is_first; // by both: what is seen first (below)
 };
 
 void tide_page_sites_init(struct tide_page_sites *sites, const struct tide_profile *profile,
                           struct tide_naming *naming, struct tide_page_choice choice);
 void tide_page_sites_done(struct tide_page_sites *sites);
+
+// ---- what is seen first ----
+//
+// Of a profile of very many stacks, few sites that a browser shows while it reads the others. Sums
+// are what they are, and so is every place that is shown: those that matter least are gathered into
+// one. Stacks that are gathered keep their outermost frames as far as a person could see them in a
+// graph, so that the top of the tree is there.
+
+struct tide_page_gathering {              // per site of the profile; owned
+  uint8_t *goes;                          // it is gathered
+  const struct tide_named_frame **places; // by this; NULL: not by place
+  uint32_t *tops;                         // by this node of the image; 0: by none
+};
+
+// shares: per site what it matters, 2 being what must stay.
+void tide_page_first_choose(struct tide_page_gathering *gathering,
+                            const struct tide_profile *profile, struct tide_naming *naming,
+                            const double *shares, size_t n_keep);
+// A byte per site of the profile: whether it goes when n_keep may stay; with a share below zero in
+// any case. Owned by the caller.
+uint8_t *tide_page_sites_that_go(const struct tide_profile *profile, const double *shares,
+                                 size_t n_keep);
 
 // ---- written down ----
 //

@@ -248,6 +248,11 @@ void tide_statements_add_note(struct tide_statements *statements, const char *te
   add_statement(statements, TIDE_STATEMENT_NOTE, tide_as_sentence(text))->is_warning = true;
 }
 
+void tide_statements_drop_last(struct tide_statements *statements)
+{
+  free(statements->items[--statements->n].text);
+}
+
 void tide_statements_free(struct tide_statements *statements)
 {
   if (!statements)

@@ -69,3 +69,4 @@ char *tide_as_sentence(const char *text);
 
 // One more note, at the end; text is a sentence but for its capital letter and full stop.
 void tide_statements_add_note(struct tide_statements *statements, const char *text);
+void tide_statements_drop_last(struct tide_statements *statements); // there is one

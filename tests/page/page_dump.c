@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// page_dump FILE [PROCESS [KEEP]] writes the page's data of a capture to standard output, as it is:
-// for the tests of those who read it. KEEP stacks stand for themselves, the others are gathered.
+// page_dump FILE [PROCESS [KEEP [first]]] writes the page's data of a capture to standard output,
+// as it is: for the tests of those who read it. KEEP stacks stand for themselves, the others are
+// gathered; as they are in what is seen first.
 #include "base/alloc.h"
 #include "cli/hint_words.h"
 #include "import/importers.h"
@@ -49,12 +50,13 @@ int main(int argc, char **argv)
   struct tide_diag diag = {0};
   size_t image_idx = 0;
   if (argc < 2) {
-    fprintf(stderr, "usage: page_dump FILE [PROCESS [KEEP]]\n");
+    fprintf(stderr, "usage: page_dump FILE [PROCESS [KEEP [first]]]\n");
     return 2;
   }
   struct tide_page_options options = {.file = argv[1], .n_keep = TIDE_PAGE_KEEP_ALL};
   if (argc > 3)
     options.n_keep = strtoul(argv[3], NULL, 10);
+  options.is_first = argc > 4;
   enum tide_err err = open_file(argv[1], &capture, &diag);
   for (size_t i = 0; !err && i < capture->n_images; i++) { // as the command does when it opens one
     tide_image_settle_peak(&capture->images[i]);

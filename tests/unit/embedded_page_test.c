@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void write_words(struct tide_sink *sink, void *context)
+static void write_words(struct tide_sink *sink, enum tide_page_place place, void *context)
 {
-  tide_sink_text(sink, context);
+  tide_sink_text(sink, place == TIDE_PAGE_FACTS ? "[FACTS]" : context);
 }
 
 static enum tide_err fill(const char *html, struct tide_sink *sink)
@@ -30,20 +30,27 @@ static enum tide_err fill(const char *html, struct tide_sink *sink)
 
 #define META "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';"
 #define ASK " connect-src 'self';"
-#define PLACE "<!--TIDEMARK-DATA-->"
+#define FACTS "<!--TIDEMARK-FACTS-->"
+#define PLACE FACTS "d<!--TIDEMARK-DATA-->"
 
 static void data_goes_in_and_the_network_out(void **state)
 {
   struct tide_sink sink;
   assert_int_equal(fill("<a>" META ASK " base-uri 'none'\">b" PLACE "c", &sink), TIDE_ERR_OK);
-  assert_string_equal(tide_buf_cstr(&sink.buf), "<a>" META " base-uri 'none'\">b[DATA]c");
+  assert_string_equal(tide_buf_cstr(&sink.buf), "<a>" META " base-uri 'none'\">b[FACTS]d[DATA]c");
   tide_sink_done(&sink);
 }
 
 static void a_page_without_its_places_is_refused(void **state)
 {
   static const char *const pages[] = {
-      "", META ASK "\">", PLACE, META "\">" PLACE, PLACE META ASK "\">", ASK META "\">" PLACE,
+      "",
+      META ASK "\">",
+      PLACE,
+      META "\">" PLACE,
+      PLACE META ASK "\">",
+      ASK META "\">" PLACE,
+      META ASK "\">" FACTS,
   };
   for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
     struct tide_sink sink;

@@ -24,7 +24,7 @@ enum { NO_LIMIT = 1 << 30, STACKS = 1500 };
 
 static const char template[] =
     "<meta http-equiv=\"Content-Security-Policy\" content=\"a; connect-src 'self'; b\">"
-    "<p><!--TIDEMARK-DATA--></p>";
+    "<p><!--TIDEMARK-FACTS--></p><p><!--TIDEMARK-DATA--></p>";
 static const struct tide_embedded_page page = {template, sizeof template - 1};
 
 static struct tide_capture *capture;

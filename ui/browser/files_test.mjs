@@ -4,6 +4,7 @@
 // the page whose server has gone.
 
 import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { ENDLESS } from "./programs.mjs";
 import { becomes, exactUnits, expect, expectEqual, heading } from "./stage.mjs";
 import { importSource, seeLargeFile, until } from "./stage.mjs";
@@ -45,6 +46,28 @@ export const tests = {
     ground.tide("html", "phases.tide", "-o", "large.html");
     const page = await look(`file://${ground.path("large.html")}`, { offline: true });
     await seeLargeFile(ground, page, "large.html");
+  },
+
+  // The sum is there before all stacks are, and stays.
+  async the_largest_stacks_are_seen_first(ground, look) {
+    const make = join(dirname(ground.tidemark), "tests/compat/tide_make");
+    const made = ground.run(make, 3, 31000, "many.tide", 2);
+    expect(made.status === 0, `no large capture: ${made.stderr}`);
+    ground.tide("html", "-o", "many.html", "phases.tide");
+    const page = await look(`file://${ground.path("many.html")}`, { offline: true });
+    ground.tide("html", "-f", "-o", "many.html", "many.tide");
+    await page.addInitScript(() => {
+      const text = (selector) => document.querySelector(selector)?.textContent ?? "";
+      new MutationObserver(() => {
+        if (text(".head").includes(" so far, ")) window.sumSoFar ??= text("h2.asked b") || null;
+      }).observe(document, { childList: true, subtree: true, characterData: true });
+    });
+    await page.goto(`file://${ground.path("many.html")}`);
+    await page.locator("h2.asked b").waitFor();
+    const isRead = async () => !(await page.locator(".head").innerText()).includes("reading");
+    expect(await until(isRead, 60_000), "it is being read for a minute");
+    const sum = await heading(page);
+    expectEqual(await page.evaluate(() => window.sumSoFar), sum, "the sum of what was seen first");
   },
 
   async sources_in_a_file(ground, look) {

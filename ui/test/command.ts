@@ -66,6 +66,13 @@ export function modelOf(file: string, process = ""): Model {
   return decode(execFileSync(dump, [file, process], { maxBuffer: MOST_BYTES, env: ENV }));
 }
 
+// What is seen first of it, so many stacks standing for themselves.
+export function firstModelOf(file: string, keep: number): Model {
+  const dump = join(BUILD, "tests/page/page_dump");
+  const words = [file, "", String(keep), "first"];
+  return decode(execFileSync(dump, words, { maxBuffer: MOST_BYTES, env: ENV }));
+}
+
 export interface Report {
   bytes: number; // of the file
   dataBytes: number; // of what its data takes in it

@@ -76,6 +76,7 @@ function embedded(name: string): string | null {
 
 // What of a model is asked for first, and who hears how far it is.
 export interface Wish {
+  isFirst: boolean; // only what is seen first, where that is quicker
   picture: Picture;
   tell(words: string): void;
 }
@@ -99,14 +100,30 @@ async function modelOf(data: string | ArrayBuffer, { picture, tell }: Wish): Pro
 const modelsOf = new Map<number, Promise<Model>>(); // by capture
 
 // The text is not needed any more afterwards, and takes as much room again.
-function embeddedModel(capture: number, wish: Wish): Promise<Model> {
-  const element = document.getElementById(`tidemark-data-${capture}`);
+function taken(name: string): string | null {
+  const element = document.getElementById(name);
   const text = element?.textContent ?? null;
-  const held = modelsOf.get(capture);
-  if (held) return held;
-  if (text === null) return Promise.reject(new Error("This report holds no such capture."));
-  element!.textContent = "";
-  const model = modelOf(text, wish);
+  if (element) element.textContent = "";
+  return text;
+}
+
+// What lies behind the script is there when all of the file has been read.
+const isWhole = new Promise<void>((done) => {
+  if (typeof document === "undefined" || document.readyState !== "loading") done();
+  else document.addEventListener("DOMContentLoaded", () => done(), { once: true });
+});
+
+async function wholeModel(capture: number, wish: Wish): Promise<Model> {
+  await isWhole;
+  const text = taken(`tidemark-data-${capture}`);
+  if (text === null) throw new Error("This report holds no such capture.");
+  return modelOf(text, wish);
+}
+
+function embeddedModel(capture: number, wish: Wish): Promise<Model> {
+  const first = wish.isFirst ? taken(`tidemark-first-${capture}`) : null;
+  if (first) return modelOf(first, wish);
+  const model = modelsOf.get(capture) ?? wholeModel(capture, wish);
   modelsOf.set(capture, model);
   return model;
 }
@@ -144,6 +161,7 @@ async function readSources(base64: string): Promise<Map<string, SourceFile>> {
 }
 
 async function embeddedSource(capture: number, path: string): Promise<SourceText> {
+  await isWhole;
   const base64 = embedded(`tidemark-sources-${capture}`);
   if (base64 === null) return { lines: null, note: NOT_IN_IT };
   if (!sourcesOf.has(capture)) sourcesOf.set(capture, readSources(base64));

@@ -5,9 +5,10 @@
 // a moment selected, the page follows the end.
 
 import { effect } from "@preact/signals-core";
+import type { Model } from "../engine/model.ts";
 import { Gone, origin as findOrigin, type Origin, type PageFacts, type Wish } from "./load.ts";
 import { failure, isBusy, progress, session, wantedPicture } from "./session.ts";
-import { state } from "./state.ts";
+import { emptyState, noSelection, state, type State } from "./state.ts";
 import { programName } from "./words.ts";
 
 const POLL_MS = 1000;
@@ -40,27 +41,40 @@ function noteOf(facts: PageFacts): string | null {
   return `There is no such process in ${file} as the address says; another one is shown.`;
 }
 
+const isPart = (model: Model | null) => model?.facts.pruned?.first === true;
+
+// What is seen first does not tell small stacks apart: whoever has selected some waits for all.
+function showsFirst(): boolean {
+  const none = { ...emptyState(), ...noSelection() };
+  const isNone = (key: string) =>
+    JSON.stringify(state.peek()[key as keyof State]) === JSON.stringify(none[key as keyof State]);
+  return !session.peek() && Object.keys(noSelection()).every(isNone);
+}
+
 async function load(from: Origin, facts: PageFacts): Promise<void> {
   const mine = ++latest;
   const capture = captureOf(facts);
   const process = hasProcess(facts) ? state.peek().process : null;
-  const wish: Wish = {
-    picture: wantedPicture.peek(),
-    tell: (words) => {
-      if (mine === latest) progress.value = words;
-    },
+  const tell = (words: string) => {
+    if (mine === latest) progress.value = words;
+  };
+  const read = (isFirst: boolean) => {
+    const wish: Wish = { isFirst, picture: wantedPicture.peek(), tell };
+    return Promise.all([
+      from.model(capture, process, wish),
+      facts.captures.length > 1 ? from.model(capture === 0 ? 1 : 0, null, wish) : null,
+    ]);
   };
   isBusy.value = true;
   try {
-    const isTwo = facts.captures.length > 1;
-    const [model, other] = await Promise.all([
-      from.model(capture, process, wish),
-      isTwo ? from.model(capture === 0 ? 1 : 0, null, wish) : null,
-    ]);
-    if (mine !== latest) return;
-    session.value = { origin: from, facts, capture, model, other };
-    failure.value = noteOf(facts);
-    document.title = `${programName(model.facts.image)}: Tidemark`;
+    for (let isFirst = showsFirst(), isAll = false; !isAll; isFirst = false) {
+      const [model, other] = await read(isFirst);
+      if (mine !== latest) return;
+      isAll = !isFirst || !(isPart(model) || isPart(other));
+      session.value = { origin: from, facts, capture, model, other };
+      failure.value = noteOf(facts);
+      document.title = `${programName(model.facts.image)}: Tidemark`;
+    }
   } catch (error) {
     if (mine === latest) failure.value = wordsOf(error);
   } finally {
@@ -86,13 +100,6 @@ async function poll(from: Origin): Promise<void> {
 
 export async function begin(): Promise<void> {
   const from = findOrigin();
-  try {
-    await load(from, await from.facts());
-  } catch (error) {
-    failure.value = wordsOf(error);
-    isBusy.value = false;
-    return;
-  }
   let shown = `${state.peek().capture} ${state.peek().process}`;
   effect(() => {
     const wanted = `${state.value.capture} ${state.value.process}`;
@@ -101,5 +108,12 @@ export async function begin(): Promise<void> {
     shown = wanted;
     void load(from, facts);
   });
+  try {
+    await load(from, await from.facts());
+  } catch (error) {
+    failure.value = wordsOf(error);
+    isBusy.value = false;
+    return;
+  }
   if (!from.isFile) setTimeout(() => void poll(from), POLL_MS);
 }

@@ -5,7 +5,8 @@
 import type { FunctionComponent } from "preact";
 import { useEffect } from "preact/hooks";
 import { boundOfAnswer, markOfAnswer, peakText } from "../engine/exactness.ts";
-import { amount } from "../engine/units.ts";
+import type { Model } from "../engine/model.ts";
+import { amount, count, EXACT } from "../engine/units.ts";
 import { titleOf } from "../engine/verdict.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { AboutPane } from "./about.tsx";
@@ -123,6 +124,13 @@ function Asked() {
   );
 }
 
+// Until all is read, what is small is not told apart.
+function readingWords({ facts: { pruned } }: Model, far: string): string {
+  if (!pruned?.first) return `reading… ${far}`.trim();
+  const [shown, all] = [pruned.of - pruned.stacks, pruned.of].map((n) => count(n, EXACT));
+  return `the ${shown} largest of ${all} stacks so far, reading the others… ${far}`;
+}
+
 function Header() {
   const of = use(model);
   const now = use(session)!;
@@ -137,7 +145,7 @@ function Header() {
     ...titleOf(of, now.facts.live).map((part) => cleanWithin(part, 600)),
     whole ? cleanWithin(whole.text, 600) : "",
     image.origin ? `from ${clean(image.origin)}` : "",
-    busy && !now.facts.live ? `reading… ${far}`.trim() : waiting ? "working…" : "",
+    busy && !now.facts.live ? readingWords(of, far) : waiting ? "working…" : "",
   ];
   return (
     <header class="head">

@@ -319,6 +319,8 @@ class StackView implements View {
       if (flags[read[i]] & notShown)
         continue;
       first = Math.min(first, i);
+      if (flags[read[i]] & FrameFlag.pruned)
+        break; // what is outside of it is not all there is
       if (this.isOwn(read[i]))
         own = i;
       else if (!(flags[read[i]] & NO_CODE))

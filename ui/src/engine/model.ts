@@ -314,7 +314,10 @@ export interface Facts {
   wrappers_told: string | null; // the command's words on them
   wrappers: { function: string; module: string; callers: number }[]; // folded for their shape
   has: { temporary_bytes: boolean; counts: boolean; late_frees?: boolean };
-  pruned: { stacks: number; of: number; by_place: boolean; limit_bytes: number } | null;
+  // first: only what is seen first; all of it is still to be had.
+  pruned: {
+    stacks: number; of: number; by_place: boolean; limit_bytes: number; first: boolean;
+  } | null;
   residence: Residence;
   findings: Findings;
 }
