@@ -51,6 +51,7 @@ fn main() {
         for _ in 0..n_messages {
             telegrapher.send_message(&PAYLOAD);
         }
+        println!("{n_messages} messages passed on");
         telegrapher.finish()
     } else {
         let telegrapher = after::Telegrapher::new(endpoint, 128, 64);

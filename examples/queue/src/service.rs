@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What messages are sent to: takes 50 ms to let a client in, and 1 ms for each request, of however
+// What messages are sent to: takes 200 ms to let a client in, and 1 ms for each request, of however
 // many messages. A request is their number and their bytes, each length before; the answer a byte.
 use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-const LOGIN: Duration = Duration::from_millis(50);
+const LOGIN: Duration = Duration::from_millis(200);
 const COMMIT: Duration = Duration::from_millis(1);
 
 pub fn start() -> SocketAddr {
