@@ -32,8 +32,9 @@ def thousand(stage):
     stage.show("run", "tidemark", "run", "-o", "before.tide", "./telegraph", "before", str(N),
                loose=(r"\d+ stacks", r"in \d+ more places"))
     said = stage.show("explain", "tidemark", "explain", "before.tide")
-    stage.expect("send_message, src/before.rs:" in said and "waited at once" in said,
-                 f"explain does not name the line that sends: {said}")
+    stage.expect("send_message, src/before.rs:" in said and "waited at once" in said and
+                 "the queue is that of std::sync::mpsc::" in " ".join(said.split()),
+                 f"explain does not name the line that sends, or the queue: {said}")
     found = stage.json("explain", "--json", "before.tide")["findings"][0]
     stage.expect(found["rule"] == "backlog" and found["confidence"] == "high", str(found))
     sent = place(places(stage, "before.tide"), "::send_message")

@@ -64,6 +64,7 @@ struct tide_finding {
   bool is_sampled;                      // the evidence is estimated from samples, else counted
   unsigned missing;                     // enum tide_missing, a bit each: of what it stands on
   const char *noun;                     // EACH: "connection", "thread"; else NULL
+  const struct tide_named_frame *queue; // BACKLOG: the library's way into it, as frame; or NULL
   size_t n_alike;                       // further places, of less, that are not told one by one
   uint64_t has;                         // a bit for each number of
   int64_t evidence[TIDE_EVIDENCES_N];

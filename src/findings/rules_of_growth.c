@@ -6,11 +6,13 @@
 // Leaks and caches are told by what is there at a moment and at every later one. If that rises all
 // along, and the program frees most of what it allocates, somebody forgets. What then happens with
 // the end says which it is: what a clean-up frees was in somebody's hands.
+#define _GNU_SOURCE
 #include "findings/subject.h"
 
 #include "base/alloc.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int64_t per_second(int64_t bytes, uint64_t time_ns)
 {
@@ -182,6 +184,46 @@ static bool has_course_of_queue(const struct tide_subject *subject,
          n_brief(subject, suspect) < suspect->n_ended / BRIEF_SHARE;
 }
 
+// What the blocks wait in, where its own blocks come from the same line: the outermost frame below
+// the place, of one of its stacks, that is called after a queue.
+static bool is_of_queue(const struct tide_named_frame *frame)
+{
+  static const char *const words[] = {"mpsc", "mpmc", "channel", "queue", "deque"};
+  for (size_t i = 0; frame->function && i < sizeof words / sizeof *words; i++)
+    if (strcasestr(frame->function, words[i]))
+      return true;
+  return false;
+}
+
+static const struct tide_named_frame *queue_of_stack(const struct tide_subject *subject,
+                                                     uint32_t stack)
+{
+  const struct tide_named_frame *queue = NULL;
+  for (uint32_t node = stack; node; node = subject->image->frames[node].parent) {
+    size_t n = 0;
+    const struct tide_named_frame *frames = tide_naming_try_node(subject->naming, node, &n);
+    for (size_t i = 0; frames && i < n; i++) {
+      if (frames[i].layer == TIDE_LAYER_USER)
+        return queue;
+      queue = is_of_queue(&frames[i]) ? &frames[i] : queue;
+    }
+    if (!frames)
+      return NULL;
+  }
+  return NULL;
+}
+
+static const struct tide_named_frame *queue_of(const struct tide_subject *subject,
+                                               const struct tide_suspect *suspect)
+{
+  const struct tide_groups *groups = subject->groups;
+  const struct tide_named_frame *queue = NULL;
+  size_t first = groups->first[suspect->group_idx], end = groups->first[suspect->group_idx + 1];
+  for (size_t i = first; !queue && i < end && i < first + SPREAD_STACKS; i++)
+    queue = queue_of_stack(subject, groups->stacks[i]);
+  return queue;
+}
+
 static void look_for_backlog(const struct tide_subject *subject, const struct tide_suspect *suspect)
 {
   const struct tide_group *place = suspect->place;
@@ -205,6 +247,7 @@ static void look_for_backlog(const struct tide_subject *subject, const struct ti
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_BYTES, bytes);
   tide_finding_tell(finding, TIDE_EVIDENCE_OF_PEAK_BYTES, subject->peak_bytes);
   tell_births(finding, suspect);
+  finding->queue = queue_of(subject, suspect);
   if (is_foreign)
     tide_finding_tell(finding, TIDE_EVIDENCE_OF_FOREIGN_FREES, (int64_t)place->n_foreign);
 }

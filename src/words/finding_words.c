@@ -8,10 +8,11 @@
 #include "model/capture.h"
 #include "words/culprit_words.h"
 #include "words/question_words.h"
+#include "words/shorten.h"
 
 #include <string.h>
 
-enum { PIECES_MAX = 8 };
+enum { PIECES_MAX = 8, QUEUE_COLUMNS = 60 };
 
 struct telling { // one sentence: the numbers of a finding as text
   const struct tide_finding *finding;
@@ -70,15 +71,26 @@ static char *leak_words(struct telling *t)
                       COUNT(BLOCKS), COUNT(ALLOCATIONS), BYTES(BYTES), BYTES(BYTES_PER_SECOND));
 }
 
+// "; the queue is that of std::sync::mpsc::Sender<T>::send", where it is known.
+static char *queue_words(const struct telling *t)
+{
+  if (!t->finding->queue)
+    return tide_strdup("");
+  TIDE_CLEANUP_FREE char *name =
+      tide_shorten_function(t->finding->queue->function, QUEUE_COLUMNS, t->style.utf8);
+  return tide_sprintf("; the queue is that of %s", name);
+}
+
 static char *backlog_words(struct telling *t)
 {
   bool is_foreign = tide_finding_has(t->finding, TIDE_EVIDENCE_OF_FOREIGN_FREES);
-  return tide_sprintf("%s %s: %s blocks (%s, %s of the peak) waited at "
-                      "once, of %s in all, each for %s in the mean%s",
-                      t->place,
-                      t->finding->is_note ? "has much at once" : "makes more than is used up",
-                      COUNT(BLOCKS), BYTES(BYTES), SHARE(BYTES, PEAK_BYTES), COUNT(ALLOCATIONS),
-                      TIME(RESIDENCE_NS), is_foreign ? ", until another thread freed them" : "");
+  TIDE_CLEANUP_FREE char *queue = queue_words(t);
+  return tide_sprintf(
+      "%s %s: %s blocks (%s, %s of the peak) waited at "
+      "once, of %s in all, each for %s in the mean%s%s",
+      t->place, t->finding->is_note ? "has much at once" : "makes more than is used up",
+      COUNT(BLOCKS), BYTES(BYTES), SHARE(BYTES, PEAK_BYTES), COUNT(ALLOCATIONS), TIME(RESIDENCE_NS),
+      is_foreign ? ", until another thread freed them" : "", queue);
 }
 
 static char *growth_words(struct telling *t)

@@ -487,6 +487,21 @@ static void what_is_missing_is_said(void **state)
   }
 }
 
+static void a_backlog_names_its_queue(void **state)
+{
+  (void)state;
+  const struct tide_named_frame send = {.function = "std::sync::mpsc::Sender<T>::send"};
+  struct tide_finding finding = {.rule = TIDE_RULE_BACKLOG, .queue = &send};
+  for (int known = 1; known >= 0; known--) {
+    char *words = tide_finding_sentence(&finding, NULL, (struct tide_style){0});
+    const char *said =
+        strstr(words, "in the mean; the queue is that of std::sync::mpsc::Sender<T>::");
+    assert_int_equal(said != NULL, known);
+    free(words);
+    finding.queue = NULL;
+  }
+}
+
 // 42 MiB and 666 MiB are not two blocks of 354 MiB each.
 static void blocks_are_of_a_mean_size(void **state)
 {
@@ -627,6 +642,7 @@ UNIT_TESTS(findings_test)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_large_blocks_did_not_use_is_found),
       cmocka_unit_test(what_is_missing_is_said),
+      cmocka_unit_test(a_backlog_names_its_queue),
       cmocka_unit_test(blocks_are_of_a_mean_size),
       cmocka_unit_test(trimming_is_advised_where_it_helps),
       cmocka_unit_test(a_leak_has_its_numbers_and_line),
