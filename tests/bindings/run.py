@@ -493,7 +493,8 @@ CASES = (crate_under_each_recorder, crate_documents_what_works, crate_is_packed,
          crate_has_the_numbers_of_dhat, crate_has_the_events_of_dhat,
          crate_has_the_numbers_of_stats_alloc, crate_carries_the_recorder,
          crate_says_what_it_cannot_link, crate_asserts, crate_writes_profiles,
-         crate_is_heard_when_attached_to, cargo_tidemark, nextest_budgets, axum_example, pytest_plugin)
+         crate_is_heard_when_attached_to, cargo_tidemark, nextest_budgets, axum_example,
+         pytest_plugin)
 
 
 def main():

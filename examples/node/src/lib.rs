@@ -3,7 +3,7 @@
 //! What a node does with memory, a piece of work for each word:
 //!
 //!     node allocate                  42 MiB and 666 MiB
-//!     node follow none|256 N         looks N tipsets up, through a cache without a limit or with one
+//!     node follow none|256 N         N look-ups through a cache with a limit or none
 //!     node export at-once|in-pieces  11 MiB
 //!     node sync FOLDER               headers of 65,536 blocks, and the tables of FOLDER
 use lru::LruCache;
