@@ -157,6 +157,38 @@ export const tests = {
     await becomes(async () => (await label.innerText()).startsWith(`${selects}:`), true, selects);
   },
 
+  // The wheel comes nearer to what is below it; what is selected there is as in the address.
+  async time_from_nearer(ground, look) {
+    const page = await look(ground.served.url);
+    await page.locator(".bands button.band").first().waitFor();
+    const area = await page.locator(".timeline-area").boundingBox();
+    const run = Number(await page.getByRole("slider", { name: "Moment" })
+      .getAttribute("aria-valuemax"));
+    await page.mouse.move(area.x + area.width / 2, area.y + 40);
+    await page.mouse.wheel(0, 200);
+    await shown(page);
+    expect(!page.url().includes("left="), "further away than all of it");
+    for (let i = 0; i < 4; i++) await page.mouse.wheel(0, -100);
+    const times = () => ["left", "right"].map((key) =>
+      1000 * Number(new RegExp(`${key}=([\\d.]+)s`).exec(page.url())?.[1]));
+    await becomes(async () => Math.round((times()[1] - times()[0]) / (run / 4) * 10), 10, "a 4th");
+    const [left, right] = times();
+    expect(Math.abs((left + right) / 2 - run / 2) < run / 100, `around ${left}, ${right}`);
+    await page.mouse.click(area.x + area.width * 0.75, area.y + 40);
+    const at = async () => 1000 * Number(/at=([\d.]+)s/.exec(page.url())?.[1]);
+    await becomes(async () => Math.abs((await at()) - (left + 0.75 * (right - left))) < run / 25,
+      true, "a click there");
+    const handle = await page.locator(".handle.moment").boundingBox();
+    const part = ((await at()) - left) / (right - left);
+    expect(Math.abs(handle.x - area.x - part * area.width) < 12, `the moment is at ${handle.x}`);
+    await page.getByRole("button", { name: "All of the time" }).click();
+    await page.waitForFunction(() => !location.hash.includes("left="));
+    await page.keyboard.press("+");
+    await page.waitForFunction(() => location.hash.includes("left="));
+    await page.keyboard.press("-");
+    await page.waitForFunction(() => !location.hash.includes("left="));
+  },
+
   async room_for_the_graph(ground, look) {
     const program = ground.build("deep", DEEP_CALLS);
     ground.tide("run", "-q", "-o", "deep.tide", "--", program);

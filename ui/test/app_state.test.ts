@@ -56,7 +56,7 @@ test("an address reads as a person would write it", () => {
 test("times are exact to the nanosecond", () => {
   for (const ns of [0, 1, 999, 1e9, 1e9 - 1, 84_058_048, 123_456_789_012_345, 2 ** 52]) {
     assert.equal(parseTime(timeText(ns)), ns, timeText(ns));
-    comesBack({ from: ns, to: ns + 5, base: ns });
+    comesBack({ from: ns, to: ns + 5, base: ns, left: ns, right: ns + 9 });
   }
   for (const text of ["", "-1s", "1e3s", "6.13 s", "s", "1.5h", "0x10s", "9".repeat(13)])
     assert.equal(parseTime(text), null, text);

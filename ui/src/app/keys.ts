@@ -4,7 +4,7 @@
 
 import { signal } from "@preact/signals-core";
 import { timeOf } from "../engine/question.ts";
-import { clearRange, moment, toEnd, toLocalPeak, toPeak } from "./moments.ts";
+import { clearRange, moment, toEnd, toLocalPeak, toPeak, zoomKey } from "./moments.ts";
 import { model, pane, session } from "./session.ts";
 import { go, panes, settle, state } from "./state.ts";
 import { nextTheme } from "./theme.ts";
@@ -17,6 +17,7 @@ export const keyWords: [string, string][] = [
   ["E", "to the end"],
   ["[  ]", "to the peak before, to the next"],
   ["← →", "on the timeline: move the moment or an end of the range; with Page keys, by ten"],
+  ["+  −", "the timeline from nearer, from further away"],
   ["M", "next measure"],
   ["U", "bytes or blocks"],
   ["R", "show or hide runtime frames"],
@@ -64,6 +65,8 @@ const actions: Record<string, () => void> = {
   o: turnBlame,
   i: () => go({ invert: !state.peek().invert, zoom: [] }),
   f: () => go({ flip: !state.peek().flip }),
+  "+": () => zoomKey(0.5),
+  "-": () => zoomKey(2),
   b: compare,
   t: nextTheme,
   "/": () => document.getElementById("search")?.focus(),

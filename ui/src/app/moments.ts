@@ -7,7 +7,7 @@ import { computed } from "@preact/signals-core";
 import { localPeaks, runNs, totalAtSnapshots } from "../engine/curves.ts";
 import { nearestSnapshot, refusal, snapshotOfKind, START, timeOf } from "../engine/question.ts";
 import { model, pane, question, session } from "./session.ts";
-import { go, state, type State } from "./state.ts";
+import { go, settle, state, type State } from "./state.ts";
 
 // The other capture, where it is compared with the one shown.
 export const otherRun = computed(() =>
@@ -23,6 +23,44 @@ export const endNs = computed(() => {
   const beside = otherRun.value ? runNs(otherRun.value) : 0;
   return Math.max(1, run, beside, last(ticks.ns, ticks.count), last(snapshots.ns, snapshots.count));
 });
+
+// What of the time is seen; all of it unless the reader has come nearer.
+export const seenTime = computed<{ from: number; to: number }>(() => {
+  const end = endNs.value;
+  const from = Math.max(0, state.value.left ?? 0);
+  const to = Math.min(end, state.value.right ?? end);
+  return from < to ? { from, to } : { from: 0, to: end };
+});
+
+const LEAST_PART = 1e-4; // of the run: nearer there is nothing to see
+
+// Comes nearer to a moment, which stays where it is, or goes away from it. False: all is seen.
+export function zoomTime(ns: number, factor: number): boolean {
+  const { from, to } = seenTime.peek();
+  const end = endNs.peek();
+  const width = Math.max(end * LEAST_PART, (to - from) * factor);
+  if (width >= end) {
+    const wasAll = from === 0 && to === end;
+    if (!wasAll) settle({ left: null, right: null });
+    return !wasAll;
+  }
+  const left = Math.min(end - width, Math.max(0, ns - ((ns - from) / (to - from)) * width));
+  settle({ left: Math.round(left), right: Math.round(left + width) });
+  return true;
+}
+
+export function panTime(part: number): void {
+  const { from, to } = seenTime.peek();
+  const by = Math.max(-from, Math.min(endNs.peek() - to, part * (to - from)));
+  if (by) settle({ left: Math.round(from + by), right: Math.round(to + by) });
+}
+
+// By keys, around the moment selected, else the middle.
+export function zoomKey(factor: number): void {
+  const { from, to } = seenTime.peek();
+  const at = moment.peek() === null ? -1 : timeOf(model.peek(), moment.peek()!);
+  zoomTime(at >= from && at <= to ? at : (from + to) / 2, factor);
+}
 
 const unit = computed(() => question.value.unit);
 export const totals = computed(() => totalAtSnapshots(model.value, unit.value));

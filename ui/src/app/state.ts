@@ -67,6 +67,8 @@ export interface State {
   table: Choice | null; // of resident memory; null: that of the moment, else the command's choice
   from: number | null; // a part of the run
   to: number | null;
+  left: number | null; // of the timeline: what of it is seen
+  right: number | null;
   edge: "from" | "to"; // of live in a part of the run: at which end
   group: GroupWord;
   sort: string | null; // a column of the table; null: the measure asked for
@@ -111,6 +113,8 @@ export function emptyState(): State {
     table: null,
     from: null,
     to: null,
+    left: null,
+    right: null,
     edge: "to",
     group: "place",
     sort: null,
@@ -195,7 +199,9 @@ function flag(key: Flag): Reader {
   };
 }
 
-function time(key: "at" | "from" | "to"): Reader {
+type Time = "at" | "from" | "to" | "left" | "right";
+
+function time(key: Time): Reader {
   return (state, text) => {
     state[key] = parseTime(text);
   };
@@ -209,6 +215,8 @@ const readers: Record<string, Reader> = {
   table: (s, text) => (s.table = oneOf(["rss", "peak"] as const, text) ?? parseTime(text)),
   from: time("from"),
   to: time("to"),
+  left: time("left"),
+  right: time("right"),
   edge: (s, text) => (s.edge = text === "from" ? "from" : "to"),
   group: (s, text) => (s.group = oneOf(groupKinds, text) ?? s.group),
   sort: (s, text) => (s.sort = text || null),
@@ -272,7 +280,8 @@ export function formatState(state: State): string {
     if (key === "zoom" || key === "above" || key === "below" || key === "suppress")
       for (const name of state[key]) add(key, name);
     else if (value === null || value === none[key]) continue;
-    else if (key === "at" || key === "from" || key === "to") add(key, timeText(value as number));
+    else if (["at", "from", "to", "left", "right"].includes(key))
+      add(key, timeText(value as number));
     else if (key === "table") add(key, typeof value === "number" ? timeText(value) : String(value));
     else if (key === "size" || key === "lifetime") add(key, classText(key, value as number));
     else if (key === "base") add(key, value === "capture" ? value : timeText(value as number));

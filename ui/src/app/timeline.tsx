@@ -14,7 +14,7 @@ import { nearestSnapshot } from "../engine/question.ts";
 import { TERMS } from "../engine/terms.ts";
 import { amount, bytes, count, time, EXACT } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
-import { endNs, moment, otherRun, totals } from "./moments.ts";
+import { endNs, moment, otherRun, seenTime, totals } from "./moments.ts";
 import { model } from "./session.ts";
 import { use } from "./signals.ts";
 import { selectedLine, selectedSites, unitOf } from "./selected.ts";
@@ -40,22 +40,25 @@ interface Drawn {
   rate: Float64Array;
   unit: "bytes" | "blocks";
   endNs: number;
+  from: number; // what of it is seen
+  to: number;
   beside: Timeline | null; // of another capture
 }
 
 // The rate has a strip of its own below the zero of the rest, and its highest value beside it.
-function drawRate(u: uPlot, { rate, unit }: Drawn): void {
+function drawRate(u: uPlot, { rate, unit, endNs: end }: Drawn): void {
   let most = 0;
   for (const value of rate) most = Math.max(most, value);
   if (!most) return;
   const { ctx } = u;
-  const { left, top, width, height } = u.bbox;
+  const { left, top, height } = u.bbox;
   const tall = height * RATE_SHARE;
   ctx.save();
   ctx.fillStyle = colour("--rate");
+  const x = (i: number) => Math.round(u.valToPos((end * i) / rate.length, "x", true));
   for (let i = 0; i < rate.length; i++) {
-    const x0 = left + Math.round((width * i) / rate.length);
-    const x1 = left + Math.round((width * (i + 1)) / rate.length);
+    const [x0, x1] = [Math.max(left, x(i)), Math.min(left + u.bbox.width, x(i + 1))];
+    if (x1 < x0) continue;
     const y = Math.round((tall * rate[i]) / most);
     ctx.fillRect(x0, top + height - y, Math.max(1, x1 - x0), y);
   }
@@ -69,11 +72,18 @@ function drawRate(u: uPlot, { rate, unit }: Drawn): void {
   ctx.restore();
 }
 
+function within({ ctx, bbox }: uPlot): void {
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+}
+
 // Of the capture that is compared with: its line, on the same scales.
 function drawBeside(u: uPlot, { beside }: Drawn): void {
   if (!beside) return;
   const { ctx } = u;
   ctx.save();
+  within(u);
   ctx.strokeStyle = colour("--beside");
   ctx.lineWidth = 2 * devicePixelRatio;
   ctx.beginPath();
@@ -88,8 +98,11 @@ const mostOf = (beside: Timeline | null) =>
 
 function drawBehind(u: uPlot, drawn: Drawn): void {
   drawRate(u, drawn);
+  u.ctx.save();
+  within(u);
   if (drawn.who) drawBands(u, drawn.of, drawn.line, drawn.who);
   drawSnapshots(u, drawn.of);
+  u.ctx.restore();
 }
 
 // Room for the rate below zero.
@@ -166,7 +179,7 @@ function options(drawn: Drawn, width: number, height: number): uPlot.Options {
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { size: 6 }, y: false },
     scales: {
-      x: { time: false, range: [0, drawn.endNs] },
+      x: { time: false, range: [drawn.from, drawn.to] },
       y: { range: (_, __, most) => scaleOf(Math.max(most, mostOf(drawn.beside))) },
       ...(drawn.apart && { rss: { range: (_, __, most) => scaleOf(most) } }),
     },
@@ -240,6 +253,7 @@ function Course({ height }: { height: number }) {
   const unit = use(unitOf);
   const shown = use(line);
   const end = use(endNs);
+  const seen = use(seenTime);
   const dark = use(isDark);
   const { rss: hasRss } = use(state);
   const who = use(bands);
@@ -256,14 +270,15 @@ function Course({ height }: { height: number }) {
     const empty = new Array<null>(shown.ns.length).fill(null);
     const resident = (hasRss && shown.rss) || empty;
     const data = [shown.ns, shown.live, resident, part ?? empty] as uPlot.AlignedData;
+    const drawn = { of, line: shown, who, apart, rate, unit, endNs: end, ...seen, beside };
     const made = new uPlot(
-      options({ of, line: shown, who, apart, rate, unit, endNs: end, beside }, width, height),
+      options(drawn, width, height),
       data,
       frame.current!,
     );
     plot.current = made;
     return () => made.destroy();
-  }, [shown, who, part, beside, rate, end, dark, width, height, hasRss]);
+  }, [shown, who, part, beside, rate, end, seen, dark, width, height, hasRss]);
   // Of a point in the chart, what is there; the values are those of the scale of live bytes.
   const valueAt = (clientY: number) => {
     const u = plot.current;

@@ -16,7 +16,7 @@ import { nearestSnapshot, START } from "../engine/question.ts";
 import { GROUP_TERMS } from "../engine/terms.ts";
 import { amount } from "../engine/units.ts";
 import { groupName, groupPlace, hasCurve, toldNames } from "./columns.ts";
-import { moment } from "./moments.ts";
+import { endNs, moment } from "./moments.ts";
 import { aimOf } from "./row_actions.tsx";
 import { model, question, view } from "./session.ts";
 import { use } from "./signals.ts";
@@ -130,7 +130,7 @@ export function drawBands(u: uPlot, of: Model, line: Timeline, shown: Bands): vo
 
 function drawFar(u: uPlot, { snapshots }: Model): void {
   const { ctx } = u;
-  const end = u.scales.x.max ?? 0;
+  const end = endNs.peek();
   const zero = u.valToPos(0, "y", true);
   ctx.fillStyle = colour("--ground");
   ctx.globalAlpha = 0.55;

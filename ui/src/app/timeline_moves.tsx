@@ -18,8 +18,14 @@ import { bands } from "./timeline_bands.tsx";
 import { momentWords, plural } from "./words.ts";
 
 export function TimelineMoves() {
+  const { left, right } = use(state);
   return (
     <span class="moves">
+      {(left !== null || right !== null) && (
+        <button type="button" onClick={() => go({ left: null, right: null })}>
+          All of the time
+        </button>
+      )}
       <button type="button" onClick={() => toLocalPeak(-1)} title="Peak before this one: [">
         ‹<span class="sr">peak before</span>
       </button>
@@ -109,6 +115,13 @@ export function RangeNumbers() {
         onClick={() => go({ pane: "diff", base, measure: "live", edge: "to" })}
       >
         Compare
+      </button>
+      <button
+        type="button"
+        title="See this part alone on the timeline; others can be selected within it"
+        onClick={() => go({ left: base, right: timeOf(of, to) })}
+      >
+        Zoom in
       </button>
       <button type="button" onClick={clearRange} title="The whole run: Esc">
         ×<span class="sr">whole run</span>

@@ -6,10 +6,12 @@
 // Back takes back is made at the end.
 
 import { useRef } from "preact/hooks";
+import type { Model } from "../engine/model.ts";
 import { nearestSnapshot, START, timeOf } from "../engine/question.ts";
 import { markOf } from "../engine/exactness.ts";
 import { amount, time } from "../engine/units.ts";
-import { endNs, moment, moveEdge, range, selectMoment, selectRange, totals } from "./moments.ts";
+import { endNs, moment, moveEdge, panTime, range, seenTime } from "./moments.ts";
+import { selectMoment, selectRange, totals, zoomTime } from "./moments.ts";
 import { model, question } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, slide, state } from "./state.ts";
@@ -38,16 +40,25 @@ function drag(begin: number, grip: Grip | null, snapshot: number, write: typeof 
 
 export function Selection({ left, right, onHover, onOpen }: Props) {
   const of = use(model);
-  const end = use(endNs);
   const part = use(range);
   const at = use(moment);
   const asked = use(state);
   const area = useRef<HTMLDivElement>(null);
   // Kept as a time: while a program runs, snapshots come and go below a hand that holds still.
   const held = useRef<{ grip: Grip | null; ns: number; x: number; moved: boolean } | null>(null);
+  const { from, to } = use(seenTime);
   const nsAt = (event: MouseEvent) => {
     const box = area.current!.getBoundingClientRect();
-    return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width)) * end;
+    const part = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+    return from + part * (to - from);
+  };
+  // Whoever sees all of it and turns the wheel further away scrolls the page.
+  const turn = (event: WheelEvent) => {
+    const isPan = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
+    const by = isPan ? event.deltaX || event.deltaY : event.deltaY;
+    if (isPan) panTime(by / 1000);
+    else if (!zoomTime(nsAt(event), 2 ** (Math.max(-100, Math.min(100, by)) / 200))) return;
+    event.preventDefault();
   };
   const begin = (event: PointerEvent) => {
     if (event.button !== 0) return;
@@ -82,7 +93,10 @@ export function Selection({ left, right, onHover, onOpen }: Props) {
   const cancel = () => {
     held.current = null;
   };
-  const place = (ns: number) => `${(100 * ns) / end}%`;
+  const widthOf = (a: number, b: number) => `${(100 * (b - a)) / (to - from)}%`;
+  const place = (ns: number) => `${(100 * (ns - from)) / (to - from)}%`;
+  const isLate = (ns: number) => ns - from > (to - from) * LATE;
+  const inSight = (ns: number) => Math.min(to, Math.max(from, ns));
   return (
     <div
       class="timeline-area"
@@ -93,9 +107,10 @@ export function Selection({ left, right, onHover, onOpen }: Props) {
       onPointerUp={finish}
       onPointerCancel={cancel}
       onPointerLeave={() => onHover(null)}
+      onWheel={turn}
       onDblClick={(event) => onOpen(nsAt(event), event.clientY)}
     >
-      {of.facts.marks.slice(0, 200).map((mark, i) => (
+      {marksIn(of, from, to).map((mark, i) => (
         <span key={i} class="mark" style={{ left: place(mark.time_ns) }} title={mark.name}>
           <span class="mark-name">{mark.name}</span>
         </span>
@@ -105,11 +120,11 @@ export function Selection({ left, right, onHover, onOpen }: Props) {
           <div
             class="range"
             style={{
-              left: place(timeOf(of, part.from)),
-              width: place(timeOf(of, part.to) - timeOf(of, part.from)),
+              left: place(inSight(timeOf(of, part.from))),
+              width: widthOf(inSight(timeOf(of, part.from)), inSight(timeOf(of, part.to))),
             }}
           >
-            <span class={`handle-label ${timeOf(of, part.from) > end * LATE ? "late" : ""}`}>
+            <span class={`handle-label ${isLate(timeOf(of, part.from)) ? "late" : ""}`}>
               {momentWords(of, part.from)}
               {nearWords(asked.from, timeOf(of, part.from))} to {momentWords(of, part.to)}
               {nearWords(asked.to, timeOf(of, part.to))}
@@ -124,6 +139,13 @@ export function Selection({ left, right, onHover, onOpen }: Props) {
   );
 }
 
+const MARKS_MAX = 200;
+
+function marksIn(of: Model, from: number, to: number): Model["facts"]["marks"] {
+  const { marks } = of.facts;
+  return marks.filter(({ time_ns: ns }) => ns >= from && ns <= to).slice(0, MARKS_MAX);
+}
+
 // A line one can drag or move by keys. Without a moment it waits at the end until it has the focus.
 function Handle(props: { grip: Grip; label: string; snapshot: number | null }) {
   const of = use(model);
@@ -133,7 +155,9 @@ function Handle(props: { grip: Grip; label: string; snapshot: number | null }) {
   const last = of.snapshots.count - 1;
   const snapshot = props.snapshot ?? last;
   const ns = timeOf(of, snapshot);
-  const side = ns > end * LATE ? "late" : "early"; // where its label has room
+  const seen = use(seenTime);
+  const part = (ns - seen.from) / (seen.to - seen.from);
+  const side = part > LATE ? "late" : "early"; // where its label has room
   const held = snapshot === START ? 0 : sums[snapshot];
   const mark = markOf(of, "live", unit);
   const s = use(state);
@@ -152,7 +176,7 @@ function Handle(props: { grip: Grip; label: string; snapshot: number | null }) {
     <div
       class={`handle ${props.grip} ${side} ${props.snapshot === null ? "idle" : ""}`}
       data-grip={props.grip}
-      style={{ left: `${(100 * ns) / end}%` }}
+      style={{ left: `${100 * part}%`, visibility: part < 0 || part > 1 ? "hidden" : undefined }}
       role="slider"
       tabIndex={0}
       aria-label={props.label}
