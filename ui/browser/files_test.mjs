@@ -5,6 +5,7 @@
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { expectAccessible } from "./access_test.mjs";
 import { ENDLESS } from "./programs.mjs";
 import { becomes, exactUnits, expect, expectEqual, heading } from "./stage.mjs";
 import { importSource, seeLargeFile, until } from "./stage.mjs";
@@ -180,6 +181,7 @@ export const tests = {
     const indents = await rows.locator(".indent").evaluateAll((all) =>
       all.map((one) => one.getBoundingClientRect().width));
     expect(indents[1] > indents[0], `the child stands at ${indents}`);
+    await expectAccessible(page, "processes");
     await page.getByLabel("Find").fill("nosuch");
     await becomes(() => rows.count(), 0, "found");
     await page.getByLabel("Find").fill(String(images[0].pid));

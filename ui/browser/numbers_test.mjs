@@ -401,6 +401,10 @@ export const tests = {
     await page.waitForFunction(() => location.hash.includes("base=0s"));
     await shown(page);
     await tells({ totals: { before_bytes: 0, after_bytes: peak_bytes } }, "from the start");
+    const marks = await page.locator(".mark.compared").evaluateAll((all) =>
+      all.map((mark) => [mark.textContent, parseFloat(mark.style.left)]));
+    expectEqual(marks.map(([text]) => text), ["before", "after"], "marked on the timeline");
+    expect(marks[0][1] === 0 && marks[1][1] > 20, `at ${marks}`);
   },
 
   // What the one allocated against what the other did, each as its own row has it.

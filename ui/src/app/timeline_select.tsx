@@ -5,14 +5,17 @@
 // handles, one end of the range moves. On the way everything follows once per frame; the step that
 // Back takes back is made at the end.
 
+import { computed } from "@preact/signals-core";
 import { useRef } from "preact/hooks";
 import type { Model } from "../engine/model.ts";
 import { nearestSnapshot, START, timeOf } from "../engine/question.ts";
 import { markOf } from "../engine/exactness.ts";
+import { TERMS } from "../engine/terms.ts";
 import { amount, time } from "../engine/units.ts";
+import { sides, type Side } from "./comparison.ts";
 import { endNs, moment, moveEdge, panTime, range, seenTime } from "./moments.ts";
 import { selectMoment, selectRange, totals, zoomTime } from "./moments.ts";
-import { model, question } from "./session.ts";
+import { model, pane, question } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, slide, state } from "./state.ts";
 import { pacer } from "./pacer.ts";
@@ -115,6 +118,13 @@ export function Selection({ left, right, onHover, onOpen }: Props) {
           <span class="mark-name">{mark.name}</span>
         </span>
       ))}
+      {use(comparedAt).map(({ name, time_ns }) =>
+        time_ns < from || time_ns > to ? null : (
+          <span key={name} class="mark compared" style={{ left: place(time_ns) }}>
+            <span class="mark-name">{name}</span>
+          </span>
+        ),
+      )}
       {part && (
         <>
           <div
@@ -138,6 +148,17 @@ export function Selection({ left, right, onHover, onOpen }: Props) {
     </div>
   );
 }
+
+// Of a comparison of two moments, where they are.
+const comparedAt = computed<{ name: string; time_ns: number }[]>(() => {
+  const both = pane.value === "diff" ? sides.value : null;
+  if (!both || both.areCaptures || both.areThreads) return [];
+  const at = ({ model: of, question: asked }: Side) => timeOf(of, asked.to ?? START);
+  return [
+    { name: TERMS.before.text, time_ns: at(both.before) },
+    { name: TERMS.after.text, time_ns: at(both.after) },
+  ];
+});
 
 const MARKS_MAX = 200;
 
