@@ -157,8 +157,9 @@ def waiting_reader(stage, *prefix):
     with subprocess.Popen([*prefix, "./reader", FILE], cwd=stage.scratch, env=stage.env,
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         stage.expect("rows" in child.stdout.readline(), "it does not come to its end")
-        pids = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
-        yield pids[0] if prefix else str(child.pid)
+        found = [pid for path in pathlib.Path(f"/proc/{child.pid}/task").glob("*/children")
+                 for pid in path.read_text().split()]
+        yield found[0] if prefix else str(child.pid)
         child.stdin.close()
 
 
