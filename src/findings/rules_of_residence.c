@@ -209,6 +209,10 @@ static bool is_held(const struct tide_subject *subject, struct held *ret_held)
   size_t n = image->n_residences;
   if (image->by_fork)
     return false;
+  // Blocks from before it was attached to are in nobody's list but glibc's own.
+  if (image->lacks & TIDE_LACK_BEFORE)
+    return n && image->residences[n - 1].heap == TIDE_HEAP_GLIBC &&
+           is_held_by_tables(subject, ret_held);
   if (n && image->residences[n - 1].heap != TIDE_HEAP_UNKNOWN) {
     if (is_held_by_tables(subject, ret_held))
       return true;

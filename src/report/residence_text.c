@@ -52,7 +52,7 @@ static void put_over_time(const struct tide_screen *screen, const struct tide_im
     const struct tide_residence *table = &image->residences[i];
     uint64_t own = table->sum - table->rows[TIDE_RESIDENCE_RECORDER];
     TIDE_CLEANUP_FREE char *when = tide_residence_when_words(image, table, style);
-    TIDE_CLEANUP_FREE char *words = tide_residence_bands_words(table, style);
+    TIDE_CLEANUP_FREE char *words = tide_residence_bands_words(image, table, style);
     TIDE_CLEANUP_FREE char *text = tide_sprintf("%s: %s", when, words);
     struct tide_residence_line line = {(int64_t)own, true, text};
     put_line(screen, &line, table->sum);

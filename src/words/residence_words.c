@@ -77,8 +77,17 @@ static const char *keeper(const struct tide_residence *residence)
                                                  : "the allocator";
 }
 
-static void say_band(struct tide_buf *text, const struct tide_residence *residence,
-                     enum tide_residence_band band, uint64_t n, struct tide_style style)
+// Of blocks from before a process was attached to, glibc's lists alone tell.
+static const char *unseen_words(const struct tide_image *image,
+                                const struct tide_residence *residence)
+{
+  bool is_told = !(image->lacks & TIDE_LACK_BEFORE) || residence->heap == TIDE_HEAP_GLIBC;
+  return is_told ? "" : ", or in blocks from before,";
+}
+
+static void say_band(struct tide_buf *text, const struct tide_image *image,
+                     const struct tide_residence *residence, enum tide_residence_band band,
+                     uint64_t n, struct tide_style style)
 {
   char size[TIDE_UNITS_MAX], trim[TIDE_UNITS_MAX];
   uint64_t back = residence->trim + residence->trim_top;
@@ -88,23 +97,25 @@ static void say_band(struct tide_buf *text, const struct tide_residence *residen
     tide_buf_printf(text, "%s %s", tide_residence_band_words(band), bytes(size, n, style));
     return;
   }
-  tide_buf_printf(text, "freed but kept by %s %s", keeper(residence), bytes(size, n, style));
+  tide_buf_printf(text, "freed but kept by %s%s %s", keeper(residence),
+                  unseen_words(image, residence), bytes(size, n, style));
   if (residence->heap == TIDE_HEAP_GLIBC)
     tide_buf_printf(text, " (a trim would give back %s)",
                     back ? bytes(trim, back, style) : "nothing");
 }
 
 // The live first, then whatever is a twentieth at least of what is not the recorder's.
-char *tide_residence_bands_words(const struct tide_residence *residence, struct tide_style style)
+char *tide_residence_bands_words(const struct tide_image *image,
+                                 const struct tide_residence *residence, struct tide_style style)
 {
   struct tide_buf text = {0};
   uint64_t bands[TIDE_RESIDENT_BANDS];
   tide_residence_bands(residence, bands);
   uint64_t own = residence->sum - bands[TIDE_RESIDENT_RECORDER];
-  say_band(&text, residence, TIDE_RESIDENT_LIVE, bands[TIDE_RESIDENT_LIVE], style);
+  say_band(&text, image, residence, TIDE_RESIDENT_LIVE, bands[TIDE_RESIDENT_LIVE], style);
   for (int i = TIDE_RESIDENT_LIVE + 1; i < TIDE_RESIDENT_RECORDER; i++)
     if (bands[i] && bands[i] >= own / 20)
-      say_band(&text, residence, (enum tide_residence_band)i, bands[i], style);
+      say_band(&text, image, residence, (enum tide_residence_band)i, bands[i], style);
   return finished(&text);
 }
 
@@ -121,7 +132,7 @@ char *tide_residence_why_words(const struct tide_image *image, struct tide_style
   if (own < LEAST_OWN_BYTES || bands[TIDE_RESIDENT_LIVE] > own / 2)
     return NULL;
   TIDE_CLEANUP_FREE char *when = tide_residence_when_words(image, most, style);
-  TIDE_CLEANUP_FREE char *words = tide_residence_bands_words(most, style);
+  TIDE_CLEANUP_FREE char *words = tide_residence_bands_words(image, most, style);
   return tide_sprintf("in memory %s: %s", when, words);
 }
 

@@ -27,7 +27,8 @@ char *tide_residence_why_words(const struct tide_image *image, struct tide_style
 char *tide_residence_sentence(const struct tide_image *image, struct tide_style style);
 
 // One line of its bands: "live blocks 13.0 MiB, files and shared memory 3.2 MiB".
-char *tide_residence_bands_words(const struct tide_residence *residence, struct tide_style style);
+char *tide_residence_bands_words(const struct tide_image *image,
+                                 const struct tide_residence *residence, struct tide_style style);
 
 // How the sum stands to what the kernel counts: "exactly what the kernel counts", or within which
 // bounds.

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "findings/findings.h"
 #include "words/finding_words.h"
+#include "words/residence_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -550,6 +551,43 @@ static void trimming_is_advised_where_it_helps(void **state)
   }
 }
 
+// What lies between the blocks that are known may be blocks from before the process was attached
+// to, unless the allocator's own lists were read.
+static void what_may_be_in_use_is_not_called_free(void **state)
+{
+  (void)state;
+  static const struct {
+    enum tide_residence_heap heap;
+    bool is_attached, fires;
+  } cases[] = {{TIDE_HEAP_JEMALLOC, false, true},
+               {TIDE_HEAP_JEMALLOC, true, false},
+               {TIDE_HEAP_RECORDED, true, false},
+               {TIDE_HEAP_GLIBC, true, true}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tide_capture *capture = roomy(100, 1 << 20);
+    struct tide_image *image = capture->images;
+    image->lacks |= cases[i].is_attached ? TIDE_LACK_BEFORE : 0;
+    image->residences = tide_alloc(sizeof *image->residences);
+    image->n_residences = 1;
+    struct tide_residence *table = image->residences;
+    *table = (struct tide_residence){.heap = cases[i].heap, .has_recorder = true};
+    table->rows[TIDE_RESIDENCE_BLOCKS] = 4 << 20;
+    table->rows[TIDE_RESIDENCE_FREE] = table->pinned = 64 << 20;
+    table->sum = table->rss_before = table->rss_after = 68 << 20;
+    image->n_ticks = 0; // a process that runs
+    struct judged j = judge(capture);
+    bool fires = false;
+    for (size_t k = 0; k < j.findings->n; k++)
+      fires |= j.findings->items[k].rule == TIDE_RULE_FRAGMENTED;
+    assert_int_equal(fires, cases[i].fires);
+    char *words = tide_residence_bands_words(image, table, (struct tide_style){0});
+    bool is_doubted = strstr(words, ", or in blocks from before, 64.0 MiB") != NULL;
+    assert_int_equal(is_doubted, !cases[i].fires);
+    free(words);
+    judged_done(&j);
+  }
+}
+
 // Blocks that are resized once each where few are allocated: as a program has it whose strings are
 // made in one place and grow in another. Of 10,000 chains of one step nothing is said, nor of two
 // of 10,000 steps: no container doubles so often, and others have resized the blocks since.
@@ -645,6 +683,7 @@ UNIT_TESTS(findings_test)
       cmocka_unit_test(a_backlog_names_its_queue),
       cmocka_unit_test(blocks_are_of_a_mean_size),
       cmocka_unit_test(trimming_is_advised_where_it_helps),
+      cmocka_unit_test(what_may_be_in_use_is_not_called_free),
       cmocka_unit_test(a_leak_has_its_numbers_and_line),
       cmocka_unit_test(what_a_clean_up_frees_is_growth),
       cmocka_unit_test(what_still_runs_does_not_leak),
