@@ -257,8 +257,8 @@ def from_heaptrack(_, said):
 def from_massif(_, said):
     extra = re.findall(r"^ +\d+ +[\d,]+ +([\d,]+) +[\d,]+ +([\d,]+) +\d+$", said, re.M)
     most = max(extra, key=lambda pair: int(pair[0].replace(",", "")))
-    return f"a peak of {most[0]} bytes with {most[1]} of the allocator's, as it reckons them, and " \
-        "by whom"
+    return f"a peak of {most[0]} bytes with {most[1]} of the allocator's, as it reckons " \
+        "them, and by whom"
 
 
 def from_pmap(_, said):
@@ -275,7 +275,7 @@ def peers(stage):
     import peers as others
     return others.table(
         stage, ["./reader", FILE],
-        (("tidemark", lambda *_: "peak, calls, temporaries and lines and, asked of the process while "
-          "it waits, its pages with headers and rounding apart"),
+        (("tidemark", lambda *_: "peak, calls, temporaries and lines and, asked of the process "
+          "while it waits, its pages with headers and rounding apart"),
          ("heaptrack", from_heaptrack), ("massif", from_massif), ("pmap", from_pmap),
          ("strace", from_strace)))

@@ -111,8 +111,8 @@ def from_dhat(stage, _):
               "MqttState::new" in frames[at] for at in point["fs"])]
     most = max(of_ids, key=lambda point: point.get("gb", 0))
     return (f"{most['gb']:,} bytes at the peak in {most['gbk']} blocks by `MqttState::new`, of "
-            f"which {most['rb']:,} were read and {most['wb']:,} written: to the byte, where tidemark "
-            "knows pages")
+            f"which {most['rb']:,} were read and {most['wb']:,} written: to the byte, where "
+            "tidemark knows pages")
 
 
 def peers(stage):

@@ -51,7 +51,8 @@ def sum_of_two(stage):
     stage.figure("wanted", wanted)
     stage.figure("wanted.mib", f"{wanted // MIB} MiB")
     found = stage.json("explain", "--json", "node.tide")["findings"][0]
-    stage.expect(found["rule"] == "untouched" and found["saving"]["value"] > 0.95 * wanted, f"{found}")
+    stage.expect(found["rule"] == "untouched" and found["saving"]["value"] > 0.95 * wanted,
+                 f"{found}")
 
 
 # ---- an assertion ----
@@ -162,7 +163,8 @@ def residence(stage):
     stage.expect(re.search(r"192\.0 MiB +\d+\.\d % +node::header_of, src/lib.rs:\d+, on 65,", said),
                  said)
     first = stage.json("explain", "--json", "sync.tide")["findings"][0]
-    stage.expect(first["rule"] == "fragmented" and "node::header_of" in first["sentence"], f"{first}")
+    stage.expect(first["rule"] == "fragmented" and "node::header_of" in first["sentence"],
+                 f"{first}")
 
 
 def hunt(stage):
@@ -215,8 +217,8 @@ def beside_the_table(stage):
         maps = pathlib.Path(f"/proc/{pid}/smaps").read_text()
     sizes = [int(size) for path, size in re.findall(r"^\w+-\w+ .*?(\S*)\nSize:.*?\nRss: +(\d+) kB",
                                                     maps, re.M | re.S) if "/table_" in path]
-    return (f"Of `node allocate` Massif has {max(map(int, useful)):,} bytes at the peak. Of the build "
-            f"with jemalloc heaptrack saw a peak of {peak}: nothing of the cache, and nothing says "
+    return (f"Of `node allocate` Massif has {max(map(int, useful)):,} bytes at the peak. Of the "
+            f"build with jemalloc heaptrack saw a peak of {peak}: nothing of the cache, and nothing says "
             "so. Of the tables `/proc/PID/smaps`, added up by a script as the article's, has "
             f"{sum(sizes) // 1024} MiB in {len(sizes)} files; nothing but `maps` here says what of "
             "the heap is free and why it stays.")

@@ -18,7 +18,7 @@ LEFT = REQUESTS // GONE_EVERY
 
 
 def told(stage, name, command, said, ports, loose=()):
-    """A block of the page: what was typed and said, with the ports that anybody would have taken."""
+    """A block of the page: what was typed and said, with the ports anybody would have taken."""
     for port, other in ports.items():
         said = said.replace(f"{HOST}:{port}", f"{HOST}:{other}")
     text = f"\n```console\n$ {command}\n{said.rstrip()}\n```\n"
