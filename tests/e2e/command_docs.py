@@ -137,3 +137,15 @@ def docs_lead_somewhere(ground):
     expect("(docs/README.md)" in PAGES[0].read_text(encoding="utf-8"), "README")
     expect("/docs/README.md" in ground.run(ground.tidemark, "help").stdout, "help")
     expect(len(PAGES[0].read_text(encoding="utf-8").splitlines()) < 150, "the README is too long")
+
+
+@test
+def docs_have_every_schema(_):
+    """What is printed for programs names its version, and that is explained."""
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.c"))
+    schemas = set(re.findall(r'"schema", "([^"]*)"', sources))
+    expect(len(schemas) > 7 and sources.count('"schema"') >= len(schemas), f"{schemas}")
+    told = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for schema in schemas:
+        expect(re.fullmatch(r"tidemark-[a-z]+-\d+", schema), f"no version: {schema}")
+        expect(re.search(rf"{schema}\b", told), f"not explained: {schema}")

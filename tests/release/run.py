@@ -65,8 +65,8 @@ class Ground:
         self.build, self.stage = options.build, options.stage
         self.scratch = pathlib.Path(scratch)
         self.page = options.build / "ui/page.html"
-        if not (ROOT / ".git").exists():
-            raise record.Skip("this is no repository: a release is made of one")
+        if not (ROOT / ".git").exists() or not commit.asked():
+            raise record.Excused("a release is made of a repository, and git knows of none here")
         if not self.page.exists() or not self.page.stat().st_size:
             raise record.Skip("the page is not built here")
 
