@@ -132,3 +132,25 @@ def symbolize_a_store(ground):
     expect(done.status == 0, f"{done.stderr!r}")
     prog.unlink()
     expect("inner" in ground.run(ground.tidemark, "report", "y.tide").stdout, "no names")
+
+
+@test
+def symbolize_makes_captures_of_stores(ground):
+    """A store belongs to the version that wrote it: another one says so, and what to do. A capture
+    stays readable for good (tests/compat/golden.py)."""
+    program = ground.program("return 0;")
+    done = ground.run(program, env={**ground.env, "LD_PRELOAD": ground.library,
+                                    "TIDEMARK_OPTIONS": "out=prog.store"})
+    expect(done.status == 0, done.stderr)
+    done = ground.run(ground.tidemark, "symbolize", "prog.store", "-o", "kept.tide")
+    expect(done.status == 0, done.stderr)
+    with open(ground.scratch / "prog.store", "r+b") as store:
+        start = store.read(8192)
+        at = start.index(b"TideStor") + 8
+        store.seek(at)
+        store.write((int.from_bytes(start[at:at + 4], "little") - 1).to_bytes(4, "little"))
+    done = ground.run(ground.tidemark, "report", "prog.store")
+    expect(done.status != 0 and "symbolize STORE -o FILE.tide" in " ".join(done.stderr.split()),
+           done.stderr)
+    report = ground.report("kept.tide")
+    expect(report["totals"]["live_bytes"] == 5000, f"{report['totals']}")
