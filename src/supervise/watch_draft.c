@@ -43,6 +43,9 @@ static void shorten(struct tide_capture *capture)
 enum tide_err tide_watch_make_draft(struct tide_watch *watch, bool is_brief, const char *taken,
                                     struct tide_draft **ret_draft, struct tide_diag *diag)
 {
+  // Who asks knows of every process that was let in before: one may have come since this round
+  // began, and a round may be long.
+  tide_watch_take_arrivals(watch);
   uint64_t before_ns = tide_monotonic_ns();
   struct tide_capture *capture = tide_watch_new_capture(watch, before_ns);
   struct tide_gallery_entry *more = tide_alloc_array(watch->n_living, sizeof *more);
