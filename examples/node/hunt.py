@@ -218,8 +218,8 @@ def beside_the_table(stage):
     sizes = [int(size) for path, size in re.findall(r"^\w+-\w+ .*?(\S*)\nSize:.*?\nRss: +(\d+) kB",
                                                     maps, re.M | re.S) if "/table_" in path]
     return (f"Of `node allocate` Massif has {max(map(int, useful)):,} bytes at the peak. Of the "
-            f"build with jemalloc heaptrack saw a peak of {peak}: nothing of the cache, and nothing "
-            "says "
+            f"build with jemalloc heaptrack saw a peak of {peak}: nothing of the cache, and "
+            "nothing says "
             "so. Of the tables `/proc/PID/smaps`, added up by a script as the article's, has "
             f"{sum(sizes) // 1024} MiB in {len(sizes)} files; nothing but `maps` here says what of "
             "the heap is free and why it stays.")
