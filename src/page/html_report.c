@@ -26,7 +26,11 @@ enum { FIRST_PART = 8 };
 #define FIRST_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-first-%zu\">"
 #define DATA_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-data-%zu\">"
 #define SOURCES_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-sources-%zu\">"
+#define MORE_HEAD "<script type=\"application/octet-stream\">"
 #define END "</script>\n"
+// What is longer is cut: a browser answers nobody until it has read an element to its end. A
+// multiple of 3, so that the texts are in base64 together what each is alone.
+enum { ELEMENT_BYTES = 3 << 14 };
 
 struct packed {         // the data of a side, as it goes into the file
   struct tide_buf data; // deflated; a part of it when it exceeds the room it was given
@@ -46,6 +50,13 @@ struct filling { // what stands in the page's places for data
 static uint64_t in_base64(uint64_t n_bytes)
 {
   return (n_bytes + 2) / 3 * 4;
+}
+
+// Of elements, the heads apart but for the first one's.
+static uint64_t in_elements(uint64_t n_bytes)
+{
+  uint64_t n_more = n_bytes ? (n_bytes - 1) / ELEMENT_BYTES : 0;
+  return in_base64(n_bytes) + strlen(END) + n_more * strlen(MORE_HEAD END);
 }
 
 struct packing {
@@ -224,11 +235,11 @@ static uint64_t size_of(const struct tide_html_report *report, const struct fill
 {
   uint64_t n = tide_embedded_page_bytes(report->page) + filling->offer.n + strlen(FACTS_HEAD END);
   for (size_t i = 0; i < filling->n_sides; i++) { // one digit instead of %zu
-    n += in_base64(filling->sides[i].n_bytes) + strlen(DATA_HEAD END) - 2;
+    n += in_elements(filling->sides[i].n_bytes) + strlen(DATA_HEAD) - 2;
     if (filling->firsts[i].n)
-      n += in_base64(filling->firsts[i].n) + strlen(FIRST_HEAD END) - 2;
+      n += in_elements(filling->firsts[i].n) + strlen(FIRST_HEAD) - 2;
     if (filling->sources[i].n)
-      n += in_base64(filling->sources[i].n) + strlen(SOURCES_HEAD END) - 2;
+      n += in_elements(filling->sources[i].n) + strlen(SOURCES_HEAD) - 2;
   }
   return n;
 }
@@ -264,8 +275,12 @@ static void write_packed(struct tide_sink *sink, const char *head, size_t i,
   if (!packed->n)
     return;
   tide_sink_printf(sink, head, i);
-  tide_base64_write(sink, packed->data, packed->n);
-  tide_sink_text(sink, END);
+  for (size_t at = 0, n; at < packed->n; at += n) {
+    n = packed->n - at < ELEMENT_BYTES ? packed->n - at : ELEMENT_BYTES;
+    tide_sink_text(sink, at ? MORE_HEAD : "");
+    tide_base64_write(sink, packed->data + at, n);
+    tide_sink_text(sink, END);
+  }
 }
 
 // What the script finds when it begins to run.

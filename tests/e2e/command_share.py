@@ -98,7 +98,8 @@ def unpacked(data):
     """All texts in a file, whatever it is packed in."""
     if data[:2] == b"\x1f\x8b":
         return gzip.decompress(data)
-    blocks = re.findall(rb' id="tidemark-data-\d">([^<]*)<', data)
+    joined = data.replace(b'</script>\n<script type="application/octet-stream">', b"")
+    blocks = re.findall(rb' id="tidemark-data-\d">([^<]*)<', joined)
     return data + b"".join(zlib.decompress(base64.b64decode(block)) for block in blocks)
 
 

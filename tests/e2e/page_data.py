@@ -11,6 +11,7 @@ DATA = re.compile(r'<script type="application/octet-stream" id="tidemark-data-(\
                   r"([A-Za-z0-9+/=]*)</script>")
 SOURCES = re.compile(r'<script type="application/octet-stream" id="tidemark-sources-0">'
                      r"([A-Za-z0-9+/=]*)</script>")
+JOINT = '</script>\n<script type="application/octet-stream">' # between the pieces of one
 FACTS = re.compile(r'<script type="application/json" id="tidemark-facts">([^<]*)</script>')
 
 
@@ -45,12 +46,13 @@ class Block:
 
 def blocks(html):
     """The data in a one-file report."""
-    return [Block(zlib.decompress(base64.b64decode(text))) for _, text in DATA.findall(html)]
+    return [Block(zlib.decompress(base64.b64decode(text)))
+            for _, text in DATA.findall(html.replace(JOINT, ""))]
 
 
 def sources(html):
     """Of the first capture, by path: its note, and its lines by number; None: there are none."""
-    found = SOURCES.search(html)
+    found = SOURCES.search(html.replace(JOINT, ""))
     if not found:
         return None
     files = json.loads(zlib.decompress(base64.b64decode(found.group(1))))["files"]

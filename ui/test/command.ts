@@ -96,7 +96,8 @@ export function offerOf(files: string[]): PageFacts {
 // The file that "html" writes about captures, and what the page finds in it.
 export function reportOf(files: string[], mostBytes: number): Report {
   const text = reportText(files, mostBytes);
-  const data = [...text.matchAll(/ id="tidemark-data-\d">([^<]*)</g)].map((found) => found[1]);
+  const joined = text.replaceAll('</script>\n<script type="application/octet-stream">', "");
+  const data = [...joined.matchAll(/ id="tidemark-data-\d">([^<]*)</g)].map((found) => found[1]);
   const unpacked = (base64: string) => new Uint8Array(inflateSync(Buffer.from(base64, "base64")));
   return {
     bytes: text.length, dataBytes: data.join("").length,

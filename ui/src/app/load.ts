@@ -83,10 +83,11 @@ export interface Wish {
 
 const WORTH_A_WORKER = 100000; // bytes: what is smaller is read before one has started
 
-async function modelOf(data: string | ArrayBuffer, { picture, tell }: Wish): Promise<Model> {
-  const size = typeof data === "string" ? data.length : data.byteLength;
-  if (size < WORTH_A_WORKER)
-    return decode(typeof data === "string" ? await unpacked(data) : data);
+async function modelOf(data: string[] | ArrayBuffer, { picture, tell }: Wish): Promise<Model> {
+  const size = Array.isArray(data)
+    ? data.reduce((sum, { length }) => sum + length, 0)
+    : data.byteLength;
+  if (size < WORTH_A_WORKER) return decode(Array.isArray(data) ? await unpacked(data) : data);
   const { answer } = send({ kind: "load", of: { data, picture } }, (part) =>
     tell(`${Math.floor(100 * part)} %`),
   );
@@ -99,12 +100,19 @@ async function modelOf(data: string | ArrayBuffer, { picture, tell }: Wish): Pro
 
 const modelsOf = new Map<number, Promise<Model>>(); // by capture
 
-// The text is not needed any more afterwards, and takes as much room again.
-function taken(name: string): string | null {
-  const element = document.getElementById(name);
-  const text = element?.textContent ?? null;
-  if (element) element.textContent = "";
-  return text;
+const PACKED = "application/octet-stream";
+
+// What is packed lies in several elements, of which the first has the name. The texts are not
+// needed any more afterwards, and take as much room again.
+function taken(name: string): string[] {
+  const pieces: string[] = [];
+  const first = document.getElementById(name);
+  for (let one: Element | null = first; one; one = one.nextElementSibling) {
+    if (one !== first && (one.id || one.getAttribute("type") !== PACKED)) break;
+    pieces.push(one.textContent ?? "");
+    one.textContent = "";
+  }
+  return pieces;
 }
 
 // What lies behind the script is there when all of the file has been read.
@@ -115,14 +123,14 @@ const isWhole = new Promise<void>((done) => {
 
 async function wholeModel(capture: number, wish: Wish): Promise<Model> {
   await isWhole;
-  const text = taken(`tidemark-data-${capture}`);
-  if (text === null) throw new Error("This report holds no such capture.");
-  return modelOf(text, wish);
+  const pieces = taken(`tidemark-data-${capture}`);
+  if (!pieces.length) throw new Error("This report holds no such capture.");
+  return modelOf(pieces, wish);
 }
 
 function embeddedModel(capture: number, wish: Wish): Promise<Model> {
-  const first = wish.isFirst ? taken(`tidemark-first-${capture}`) : null;
-  if (first) return modelOf(first, wish);
+  const first = wish.isFirst ? taken(`tidemark-first-${capture}`) : [];
+  if (first.length) return modelOf(first, wish);
   const model = modelsOf.get(capture) ?? wholeModel(capture, wish);
   modelsOf.set(capture, model);
   return model;
@@ -154,17 +162,17 @@ const NONE_OF_IT =
 
 const sourcesOf = new Map<number, Promise<Map<string, SourceFile>>>(); // by capture
 
-async function readSources(base64: string): Promise<Map<string, SourceFile>> {
-  const text = new TextDecoder().decode(await unpacked(base64));
+async function readSources(pieces: string[]): Promise<Map<string, SourceFile>> {
+  const text = new TextDecoder().decode(await unpacked(pieces));
   const { files } = JSON.parse(text) as { files: SourceFile[] };
   return new Map(files.map((file) => [file.path, file]));
 }
 
 async function embeddedSource(capture: number, path: string): Promise<SourceText> {
   await isWhole;
-  const base64 = embedded(`tidemark-sources-${capture}`);
-  if (base64 === null) return { lines: null, note: NOT_IN_IT };
-  if (!sourcesOf.has(capture)) sourcesOf.set(capture, readSources(base64));
+  const name = `tidemark-sources-${capture}`;
+  if (embedded(name) === null) return { lines: null, note: NOT_IN_IT };
+  if (!sourcesOf.has(capture)) sourcesOf.set(capture, readSources(taken(name)));
   const file = (await sourcesOf.get(capture)!).get(path);
   return file ? linesOf(file) : { lines: null, note: NONE_OF_IT };
 }

@@ -30,7 +30,7 @@ export interface Picture {
 }
 
 export interface Asked {
-  load: { data: string | ArrayBuffer; picture: Picture }; // deflated and in base64, or the block
+  load: { data: string[] | ArrayBuffer; picture: Picture }; // deflated, in base64, or the block
   picture: { stacks: Stacks; picture: Picture };
 }
 
@@ -107,7 +107,7 @@ type Tell = (part: number) => void;
 
 async function load({ data, picture }: Asked["load"], tell: Tell): Promise<Loaded> {
   const UNPACKING = 0.5; // of the time
-  const block = typeof data === "string"
+  const block = Array.isArray(data)
     ? await unpacked(data, (part) => tell(UNPACKING * part)) : data;
   const { model, known } = decodeKnown(block);
   tell(UNPACKING + 0.1);
