@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import crates
+from peers import descendants
 from stage import Figure
 
 MIB = 1 << 20
@@ -131,8 +132,7 @@ def synced(stage, *prefix, build="node"):
         stage.expect(child.stdout.readline() == "ready\n", "the node does not come")
         pid = str(child.pid)
         if prefix:
-            children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-            pid = next(one for one in children
+            pid = next(str(one) for one in descendants(child.pid)
                        if os.path.basename(os.readlink(f"/proc/{one}/exe")) == build)
         yield pid
     finally:

@@ -8,6 +8,7 @@ import subprocess
 import time
 import urllib.request
 
+from peers import highest_rss
 from servers import free_port
 from stage import Figure
 
@@ -31,9 +32,9 @@ def heap(port):
 
 
 @contextlib.contextmanager
-def service(stage, *words, prefix=()):
+def service(stage, *words, prefix=(), program="./orders"):
     """The process and the port, until the end of the block."""
-    child = subprocess.Popen([*prefix, "./orders", f"{HOST}:0", *words], cwd=stage.scratch,
+    child = subprocess.Popen([*prefix, program, f"{HOST}:0", *words], cwd=stage.scratch,
                              env=stage.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL, text=True)
     try:
@@ -144,3 +145,54 @@ def hunt(stage):
     scrapes(stage)
     attached(stage)
     repaired(stage)
+
+
+# ---- the same with other tools ----
+
+def measured(stage, program, prefix, ask):
+    """The most memory of a process, and what ask(port) gave after each of three loads."""
+    with service(stage, prefix=prefix, program=program) as (child, port):
+        scraped = []
+        for _ in range(3):
+            load(stage, port)
+            scraped += [ask(port)] if ask else []
+        most = highest_rss(child.pid)
+    return most, scraped
+
+
+def told_by_pprof(stage, first, second):
+    """What go tool pprof has of the line in the second of two profiles that is not in the first."""
+    for name, body in ("one.pb.gz", first), ("two.pb.gz", second):
+        (stage.scratch / name).write_bytes(body)
+    said = stage.run("go", "tool", "pprof", "-top", "-nodecount=1000", "-unit=B", "-base",
+                     "one.pb.gz", "./orders-jemalloc-pprof", "two.pb.gz",
+                     env={"PPROF_TMPDIR": str(stage.scratch), "HOME": str(pathlib.Path.home())})
+    # From addresses pprof has short names of this program, and none of what was inlined.
+    for name in r"orders::Trace::new( \(inline\))?", "begin":
+        row = re.search(rf"^ *\S+ +\S+ +\S+ +(-?\d+)B +\S+ +{name}$", said, re.M)
+        if row:
+            return int(row[1])
+    return 0
+
+
+def peers(stage):
+    stage.crate("orders", features=("jemalloc-pprof",))
+    stage.crate("orders", "orders-load")
+    serve = free_port()
+    run = ("tidemark", "run", "-q", "-f", "--serve", f"{HOST}:{serve}", "-o", "peer.tide")
+    sampled = (*run, "--sample", "--")
+    rows = ["| Tool | What it took | Memory | What the second scrape had more, and the third |",
+            "|---|---|---:|---|"]
+    for name, took, program, prefix, ask in (
+            ("none", "", "./orders", (), None),
+            ("tidemark", "`tidemark run --serve 6060`", "./orders", (*run, "--"),
+             lambda _: heap(serve)),
+            ("tidemark, sampled", "`tidemark run --sample --serve 6060`", "./orders", sampled,
+             lambda _: heap(serve)),
+            ("jemalloc_pprof", "two crates, a feature, `malloc_conf`, a route; a build; the "
+             "program's file for names", "./orders-jemalloc-pprof", (), heap)):
+        most, scraped = measured(stage, program, prefix, ask)
+        more = [f"{told_by_pprof(stage, *pair):,}" for pair in zip(scraped, scraped[1:])]
+        rows.append(f"| {name} | {took} | {most / 2**20:.1f} MiB | " +
+                    (f"{more[0]} bytes, then {more[1]}" if more else "") + " |")
+    return "\n".join(rows)
