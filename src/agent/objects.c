@@ -78,13 +78,24 @@ static bool copy(uint64_t at, void *to, uint64_t bytes)
   return true;
 }
 
+// Where there is no /proc, the tracer has given a list. What is gone from it is noticed: headers
+// are copied, and looked at again before they are believed.
+static bool open_maps(struct tide_maps *maps)
+{
+  const struct tide_agent_face *face = &tide_agent_face;
+  bool is_open = tide_maps_open(maps);
+  if (!is_open && face->maps_at)
+    tide_maps_open_text(maps, (const char *)face->maps_at, face->maps_bytes);
+  return is_open || face->maps_at;
+}
+
 // Where a file's offset is mapped; 0: nowhere.
 static uint64_t find_offset(const char *path, uint64_t offset)
 {
   struct tide_maps maps;
   struct tide_maps_line line;
   uint64_t at = 0;
-  if (!tide_maps_open(&maps))
+  if (!open_maps(&maps))
     return 0;
   while (!at && tide_maps_next_line(&maps, &line))
     if (offset - line.offset < line.hi - line.lo && line.readable &&
@@ -261,7 +272,7 @@ static struct table *make_table(void)
   struct tide_maps maps;
   struct tide_maps_line line;
   struct table *table = tide_sys_sandboxed() ? NULL : spare_table();
-  if (!table || !tide_maps_open(&maps))
+  if (!table || !open_maps(&maps))
     return NULL;
   table->n = 0;
   static struct making making; // whoever makes a table has the lock

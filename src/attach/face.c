@@ -193,6 +193,8 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
   snprintf(face->door, sizeof face->door, "%s", options->door ? options->door : "");
   snprintf(face->library, sizeof face->library, "%s", options->library ? options->library : "");
   list_tables(a, face);
+  face->maps_at = a->maps.at;
+  face->maps_bytes = a->maps.n_text;
   snprintf(face->allocator, sizeof face->allocator, "%s", allocator_path(plan));
   tide_plan_refused(plan, face->refused, sizeof face->refused);
   tide_plan_unhooked(plan, face->unhooked, sizeof face->unhooked);

@@ -103,6 +103,13 @@ static void reserve_tables(struct tide_attachment *a, struct tide_outside *outsi
   }
 }
 
+static void reserve_maps(struct tide_attachment *a, struct tide_outside *outside)
+{
+  if (tide_given_maps_make(outside, &a->maps))
+    tide_attachment_reserve(a,
+                            (struct tide_reserved){a->maps.at, a->maps.n_bytes, PROT_READ, false});
+}
+
 bool tide_attachment_init(struct tide_attachment *a, const struct tide_plan *plan,
                           struct tide_agent_image *agent, struct tide_tracer *tracer,
                           struct tide_outside *outside, const struct tide_loaded_list *objects,
@@ -132,6 +139,7 @@ bool tide_attachment_init(struct tide_attachment *a, const struct tide_plan *pla
   make_mark(a);
   reserve_agent(a);
   reserve_tables(a, outside, objects);
+  reserve_maps(a, outside);
   *ret_why = "its objects lie too far apart";
   return a->n_ranges <= TIDE_AGENT_RANGES;
 }
@@ -140,6 +148,7 @@ void tide_attachment_done(struct tide_attachment *a)
 {
   for (size_t i = 0; i < a->n_tables; i++)
     free(a->tables[i].bytes);
+  free(a->maps.text);
   free(a->ranges);
   *a = (struct tide_attachment){0};
 }
@@ -277,6 +286,9 @@ enum tide_patch_step tide_attachment_map(struct tide_attachment *a)
     if (!tide_outside_write(a->tracer->outside, a->tables[i].at, a->tables[i].bytes,
                             a->tables[i].n_bytes))
       step = failed(a, "memory for unwind information cannot be written");
+  if (!step && a->maps.at &&
+      !tide_outside_write(a->tracer->outside, a->maps.at, a->maps.text, a->maps.n_text))
+    step = failed(a, "memory for the list of what is mapped cannot be written");
   for (size_t i = 0; !step && i < a->plan->n_patches; i++) {
     uint8_t island[TIDE_ISLAND_BYTES];
     fill_island(a, &a->plan->patches[i], island);

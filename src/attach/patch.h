@@ -13,6 +13,7 @@
 // (leftovers.h). So the agent's code comes first, with a mark at its beginning, and goes last.
 #pragma once
 #include "attach/agent_image.h"
+#include "attach/given_maps.h"
 #include "attach/loaded.h"
 #include "attach/plan.h"
 #include "attach/tracer.h"
@@ -41,6 +42,7 @@ struct tide_attachment {
   size_t n_ranges;
   struct tide_frame_table tables[TIDE_AGENT_TABLES];
   size_t n_tables;
+  struct tide_given_maps maps;                    // where the process sees no /proc
   uint64_t hook;                                  // where islands go
   uint64_t hook_new;                              // of functions that may throw
   uint64_t quick_alloc, quick_malloc, quick_free; // by the calling convention; 0: none

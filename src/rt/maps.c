@@ -21,19 +21,41 @@ bool tide_maps_open(struct tide_maps *maps)
 {
   maps->fd = TIDE_SYS(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
   maps->n = maps->at = 0;
+  maps->given = NULL;
   return !tide_sys_failed(maps->fd);
+}
+
+void tide_maps_open_text(struct tide_maps *maps, const char *text, size_t n)
+{
+  maps->fd = -1;
+  maps->n = maps->at = 0;
+  maps->given = text;
+  maps->n_given = n;
 }
 
 void tide_maps_close(struct tide_maps *maps)
 {
-  TIDE_SYS(SYS_close, maps->fd);
+  if (!maps->given)
+    TIDE_SYS(SYS_close, maps->fd);
+}
+
+static long read_more(struct tide_maps *maps)
+{
+  if (!maps->given)
+    return TIDE_SYS(SYS_read, maps->fd, maps->buffer, sizeof maps->buffer);
+  size_t n = maps->n_given < sizeof maps->buffer ? maps->n_given : sizeof maps->buffer;
+  for (size_t i = 0; i < n; i++)
+    maps->buffer[i] = maps->given[i];
+  maps->given += n;
+  maps->n_given -= n;
+  return (long)n;
 }
 
 // The next byte, or -1 at the end.
 static int next_byte(struct tide_maps *maps)
 {
   if (maps->at == maps->n) {
-    maps->n = TIDE_SYS(SYS_read, maps->fd, maps->buffer, sizeof maps->buffer);
+    maps->n = read_more(maps);
     maps->at = 0;
     if (maps->n <= 0) {
       maps->n = 0;

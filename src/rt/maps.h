@@ -7,10 +7,14 @@
 struct tide_maps {
   long fd;
   long n, at;
+  const char *given; // instead of the file: text that is left
+  size_t n_given;
   char buffer[512];
 };
 
 bool tide_maps_open(struct tide_maps *maps); // false: no descriptor, or no /proc
+// The same of a text, which stays.
+void tide_maps_open_text(struct tide_maps *maps, const char *text, size_t n);
 bool tide_maps_next(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi);
 // The same, past what cannot be read.
 bool tide_maps_next_readable(struct tide_maps *maps, uint64_t *ret_lo, uint64_t *ret_hi);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define TIDE_AGENT_MAGIC UINT64_C(0x746e656761656474) // "tdeagent"
-#define TIDE_AGENT_VERSION 10u
+#define TIDE_AGENT_VERSION 11u
 #define TIDE_AGENT_STORE_NAME "tidemark-agent-store"
 #define TIDE_AGENT_MARK UINT64_C(0x316b72616d656474) // "tdemark1"
 
@@ -78,6 +78,7 @@ struct tide_agent_face {
   // What the tracer maps for it: code, data, then islands.
   uint32_t n_ranges;
   struct tide_range ranges[TIDE_AGENT_RANGES];
+  uint64_t maps_at, maps_bytes; // what /proc/self/maps said, where the process sees none; 0
   uint32_t n_tables;
   struct tide_agent_table tables[TIDE_AGENT_TABLES];
   uint64_t enter, enter_new, quick_alloc, quick_malloc, quick_free; // where islands go
