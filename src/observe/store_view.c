@@ -172,8 +172,8 @@ enum tide_err tide_store_view_refresh(struct tide_store_view *view, struct tide_
     if (h->version != TIDE_STORE_VERSION)
       return tide_fail(diag, TIDE_ERR_VERSION,
                        "the store has version %u, this tidemark reads version %u: use the tidemark "
-                       "that belongs to the recorder; with its 'symbolize STORE -o FILE.tide' all "
-                       "later ones can, too",
+                       "that belongs to the recorder; a capture that its symbolize makes of the "
+                       "store is read by all later ones, too",
                        h->version, TIDE_STORE_VERSION);
     if (h->state == TIDE_STATE_EMPTY)
       return tide_fail(diag, TIDE_ERR_EMPTY, "the store is empty: nothing was recorded");
