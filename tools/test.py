@@ -6,8 +6,9 @@
 
 Builds first what the suites need. Four of them run at a time, on two cores: while some
 wait (for programs that sleep, a browser, a linker, a registry) the others have the cores, and when
-all compute they share them. Programs from crates.io are built meanwhile. `install` runs last,
-because it changes build/; beside it, what uses nothing of that.
+all compute they share them; the soak, which waits most of all, is a fifth. Programs from crates.io
+are built meanwhile. `install` runs last, because it changes build/; beside it, what uses nothing of
+that.
 
 The output of several suites goes to build/test-logs/SUITE.log alone, that of one to the terminal as
 well. What failed stands at the end, with what it said, and so does what passed only when it was run
@@ -20,7 +21,7 @@ import sys
 import threading
 
 from test_run import BUILD, LOGS, Counts, Log, failure, ninja, run
-from test_suites import LAST, OTHER_ARCH, OWN_BUILD, QUICK, SUITES, WITH_CRATES
+from test_suites import BESIDE_ALL, LAST, OTHER_ARCH, OWN_BUILD, QUICK, SUITES, WITH_CRATES
 
 AT_A_TIME = 4
 TOOLS = ("clang", "llvm-symbolizer", "ld.lld", "dwz", "zstd", "valgrind", "nm", "rustc", "cargo",
@@ -109,7 +110,8 @@ class Session:
         early = [name for name in self.suites if name not in LAST]
         # Those that need nothing of build/ may begin while it is made.
         early.sort(key=lambda name: name not in OWN_BUILD)
-        with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+        n_beside = len(BESIDE_ALL & set(early))
+        with concurrent.futures.ThreadPoolExecutor(AT_A_TIME + n_beside) as pool:
             pool.submit(self.build)
             if WITH_CRATES & {self.suites[name] for name in early}:
                 pool.submit(self.crates)

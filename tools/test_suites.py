@@ -80,6 +80,11 @@ def hunts(log):
     return runner(log, [PYTHON, "examples/run.py"], second_look=True)
 
 
+def soak(log):
+    """Ten minutes of everything at once; it mostly waits, so it runs beside the others."""
+    return runner(log, [PYTHON, "tests/soak/run.py"])
+
+
 def page(log, *names):
     """The engine of the page: against the command on the same captures, and against slow ways."""
     tests = BUILD / "ui/work/test/run.mjs"
@@ -295,12 +300,12 @@ def page_quick(log):
     return page(log, "app", "decode", "engine", "flame", "units")
 
 
-# The longest first: four run at a time, and none should be left to run alone at the end.
 # In the order in which they begin: the longest first, so that none is left alone at the end.
-SUITES = {"e2e": e2e, "asan": asan, "fuzz": fuzz, "page": page, "cross": cross, "unit": unit,
-          "browser": browser, "real": real, "bare": bare, "symbols": symbols, "interop": interop,
-          "bindings": bindings, "fleet": fleet, "hunts": hunts, "release": release, "tsan": tsan,
-          "install": install}
+SUITES = {"soak": soak, "e2e": e2e, "asan": asan, "fuzz": fuzz, "page": page, "cross": cross,
+          "unit": unit, "browser": browser, "real": real, "bare": bare, "symbols": symbols,
+          "interop": interop, "bindings": bindings, "fleet": fleet, "hunts": hunts,
+          "release": release, "tsan": tsan, "install": install}
+BESIDE_ALL = {"soak"}  # these wait more than they work, and have a place of their own
 OWN_BUILD = {"fuzz", "tsan"}  # these use nothing of build/
 WITH_CRATES = {unit, real, bindings, hunts}
 # The first builds build/tidemark anew, so that nobody else may use it; the other does not.

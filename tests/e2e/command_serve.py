@@ -79,8 +79,8 @@ class Service:
         expect(status == 200, f"{path}: {status} {body[:200]!r}")
         return body
 
-    def metrics(self):
-        lines = self.get("/metrics").decode().splitlines()
+    def metrics(self, of=""):
+        lines = self.get(f"/metrics{of}").decode().splitlines()
         return {name: float(value) for name, value in
                 (line.split() for line in lines if not line.startswith("#"))}
 

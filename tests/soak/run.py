@@ -45,6 +45,7 @@ STRANGERS = 16  # allocations of libc in a process, for its threads
 LOOK_SECONDS = 5
 ATTACHED_SECONDS = 3
 DUMPS = 5
+PUSH_SECONDS, OUTAGE_SECONDS = 5, 25  # eight pushes may wait
 GROWTH_BYTES = 4 << 20
 KEPT_BYTES = 1 << 19  # of a process that ended
 SAMPLE = 64 << 10
@@ -170,7 +171,7 @@ class Recorded(Family):
         self.capture = soak.scratch / f"{name}.tide"
         super().__init__(soak, name, [
             soak.tidemark, "run", "-f", "-o", self.capture, "--serve", "127.0.0.1:0",
-            "--push", f"pyroscope={self.sink.url}", "--push-every", "5",
+            "--push", f"pyroscope={self.sink.url}", "--push-every", str(PUSH_SECONDS),
             "--dump-every", f"{max(soak.seconds // 12, 2)}s", "--dump-keep", str(DUMPS),
             *options, "--"], RECORDED, 5 * soak.seconds)  # each lives for half of the time
         self.service = Service(self.child)
@@ -237,7 +238,8 @@ class Soak:
 
     def of_workers(self, path, *options):
         """(allocations, bytes, live blocks, live bytes) of the workers' own places."""
-        sites = [site for site in self.report(path, *options)["sites"] if site["culprit"] is not None
+        sites = [site for site in self.report(path, *options)["sites"]
+                 if site["culprit"] is not None
                  and site["frames"][site["culprit"]]["function"] in PLACES]
         return tuple(sum(site[name] for site in sites)
                      for name in ("allocations", "bytes", "live_blocks", "live_bytes"))
@@ -285,11 +287,12 @@ class Soak:
         self.n_marks += 1
 
     def look_around(self, families, until):
-        """The sinks are out of order from a third of the time on, for a tenth of it."""
+        """The sinks are out of order from a third of the time on, for as long as what is pushed can
+        wait for them."""
         begun = time.monotonic()
         while (now := time.monotonic()) < until:
-            share = (now - begun) / self.seconds
-            is_out = 1 / 3 < share < 1 / 3 + 1 / 10
+            out_since = now - begun - self.seconds / 3
+            is_out = 0 < out_since < min(self.seconds / 10, OUTAGE_SECONDS)
             for family in families:
                 family.sink.answer = family.refuse if is_out else take
                 family.look()
@@ -327,7 +330,7 @@ class Soak:
         return len(dumps)
 
     def check_pushes(self, family):
-        """What was sent, piece by piece, is what the capture has, whatever was refused meanwhile."""
+        """What was sent, piece by piece, is what the capture has, whatever was refused."""
         wanted = sum(allocator["allocated_bytes"]
                      for image in self.info(family.capture)["images"]
                      for allocator in image["allocators"])
@@ -351,7 +354,8 @@ def tell(soak, exact, sampled, alone):
     yield "processes recorded by samples, their sum off by", \
         f"{soak.check_sampled(sampled):.1f} standard errors ({len(sampled.accounts())} processes)"
     yield "attached and let go at rest, equal to the byte", f"{soak.cycles['at rest']} times"
-    yield "attached and let go at work, within what the worker did", f"{soak.cycles['at work']} times"
+    yield "attached and let go at work, within what the worker did", \
+        f"{soak.cycles['at work']} times"
     yield "scrapes of metrics and profile, each between what was done and what was begun", \
         f"{exact.n_looks} (and {sampled.n_looks} of samples)"
     for family in (exact, sampled):
@@ -387,20 +391,25 @@ def run(soak):
 
 def write_docs(seconds, rows):
     table = "".join(f"| {asked} | {found} |\n" for asked, found in rows)
-    (ROOT / "docs/soak.md").write_text(
-        "# The soak\n\nWritten by `tests/soak/run.py --docs`: all that runs for days, at once, "
-        f"for {seconds // 60} minutes. {RECORDED}\nprocesses are recorded exactly and {RECORDED} by "
-        f"samples (one for {SAMPLE >> 10} KiB), both families served, pushed to a\nserver that is out of "
-        "order for a tenth of the time, and dumped, while processes end and others begin;\n"
-        f"{ALONE} run alone, and tidemark is put on one after the other and taken off again. All keep\n"
-        "count themselves, and what tidemark tells must be that.\n\n"
-        f"| What | Seen |\n|---|---|\n{table}")
+    (ROOT / "docs/soak.md").write_text(f"""# The soak
+
+Written by `tests/soak/run.py --docs`: all that runs for days, at once, for {seconds // 60} minutes.
+{RECORDED} processes are recorded exactly and {RECORDED} by samples (one for {SAMPLE >> 10} KiB),
+both families served, pushed to a server that is out of order for a while, and dumped, while
+processes end and others begin; {ALONE} run alone, and tidemark is put on one after the other and
+taken off again. All keep count themselves, and what tidemark tells must be that. What is grown is
+what is kept of processes that ended, and of moments.
+
+| What | Seen |
+|---|---|
+{table}""")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--tidemark", default=ROOT / "build/tidemark")
-    parser.add_argument("--seconds", type=int, default=int(os.environ.get("TIDE_SOAK_SECONDS", 600)))
+    parser.add_argument("--seconds", type=int,
+                        default=int(os.environ.get("TIDE_SOAK_SECONDS", "600")))
     parser.add_argument("--docs", action="store_true")
     options = parser.parse_args()
     rows = []

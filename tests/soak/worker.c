@@ -86,7 +86,8 @@ static void fill(struct block *block)
 
 static void check(const struct block *block)
 {
-  if (block->bytes[0] == pattern(block) && block->bytes[block->n - 1] == pattern(block)) return;
+  if (block->bytes[0] == pattern(block) && block->bytes[block->n - 1] == pattern(block))
+    return;
   abort();
 }
 
@@ -118,7 +119,8 @@ static void take(struct hand *hand, struct block *block)
                                : 65536 + random_below(hand, 131072);
   begin(hand->ledger, n);
   block->bytes = kind < 70 ? small(n) : kind < 98 ? medium(n) : large(n);
-  if (!block->bytes) abort();
+  if (!block->bytes)
+    abort();
   block->n = n;
   fill(block);
   hand->ledger->live++;
@@ -141,7 +143,8 @@ static void grow(struct hand *hand, struct block *block)
   const size_t n = block->n + 1 + random_below(hand, 2000);
   begin(hand->ledger, n);
   block->bytes = grown(block->bytes, n);
-  if (!block->bytes) abort();
+  if (!block->bytes)
+    abort();
   hand->ledger->live_bytes += n - block->n;
   block->n = n;
   fill(block);
@@ -151,9 +154,12 @@ static void grow(struct hand *hand, struct block *block)
 static void step(struct hand *hand)
 {
   struct block *block = &hand->blocks[random_below(hand, SLOTS)];
-  if (!block->bytes) take(hand, block);
-  else if (block->n < 200000 && random_below(hand, 8) == 0) grow(hand, block);
-  else drop(hand, block);
+  if (!block->bytes)
+    take(hand, block);
+  else if (block->n < 200000 && random_below(hand, 8) == 0)
+    grow(hand, block);
+  else
+    drop(hand, block);
 }
 
 static void sleep_ms(long ms)
@@ -164,7 +170,8 @@ static void sleep_ms(long ms)
 static void rest(void)
 {
   account->at_rest++;
-  while (account->pause && !must_end) sleep_ms(2);
+  while (account->pause && !must_end)
+    sleep_ms(2);
   account->at_rest--;
 }
 
@@ -172,12 +179,15 @@ static void *work(void *arg)
 {
   struct hand *hand = arg;
   for (long i = 0; !must_end && (n_rounds == 0 || i < n_rounds); i++) {
-    if (account->pause) rest();
-    for (int k = 0; k < STEPS; k++) step(hand);
+    if (account->pause)
+      rest();
+    for (int k = 0; k < STEPS; k++)
+      step(hand);
     sleep_ms(ROUND_MS);
   }
   for (int i = 0; i < SLOTS; i += 2) // the other half is still there in the end
-    if (hand->blocks[i].bytes) drop(hand, &hand->blocks[i]);
+    if (hand->blocks[i].bytes)
+      drop(hand, &hand->blocks[i]);
   return NULL;
 }
 
@@ -187,9 +197,11 @@ static void open_account(const char *dir)
   snprintf(path, sizeof path, "%s/%d", dir, getpid());
   snprintf(unready, sizeof unready, "%s.new", path);
   const int fd = open(unready, O_RDWR | O_CREAT | O_TRUNC, 0644);
-  if (fd < 0 || ftruncate(fd, sizeof *account)) _exit(90);
+  if (fd < 0 || ftruncate(fd, sizeof *account))
+    _exit(90);
   account = mmap(NULL, sizeof *account, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (account == MAP_FAILED || rename(unready, path)) _exit(91);
+  if (account == MAP_FAILED || rename(unready, path))
+    _exit(91);
   close(fd);
 }
 
@@ -200,10 +212,12 @@ static void be_child(const char *dir)
   for (int i = 0; i < THREADS; i++) {
     hands[i].ledger = &account->of[i];
     hands[i].random = (uint64_t)getpid() * THREADS + (uint64_t)i;
-    if (i > 0 && pthread_create(&threads[i], NULL, work, &hands[i])) _exit(92);
+    if (i > 0 && pthread_create(&threads[i], NULL, work, &hands[i]))
+      _exit(92);
   }
   work(&hands[0]);
-  for (int i = 1; i < THREADS; i++) pthread_join(threads[i], NULL);
+  for (int i = 1; i < THREADS; i++)
+    pthread_join(threads[i], NULL);
   account->ended = 1;
   _exit(0);
 }
@@ -211,8 +225,10 @@ static void be_child(const char *dir)
 static pid_t new_child(const char *dir)
 {
   const pid_t pid = fork();
-  if (pid < 0) _exit(93);
-  if (pid == 0) be_child(dir);
+  if (pid < 0)
+    _exit(93);
+  if (pid == 0)
+    be_child(dir);
   return pid;
 }
 
@@ -220,7 +236,8 @@ int main(int argc, char **argv)
 {
   pid_t children[MAX_CHILDREN];
   int status, worst = 0;
-  if (argc != 4) return 2;
+  if (argc != 4)
+    return 2;
   const int n = atoi(argv[2]) < MAX_CHILDREN ? atoi(argv[2]) : MAX_CHILDREN;
   const long life = atol(argv[3]);
   struct sigaction action = {.sa_handler = end_soon};
@@ -233,14 +250,17 @@ int main(int argc, char **argv)
   while (!must_end) {
     sleep_ms(20);
     for (int i = 0; i < n; i++) {
-      if (waitpid(children[i], &status, WNOHANG) <= 0) continue;
-      if (status) worst = 1;
+      if (waitpid(children[i], &status, WNOHANG) <= 0)
+        continue;
+      if (status)
+        worst = 1;
       children[i] = new_child(argv[1]);
     }
   }
   for (int i = 0; i < n; i++)
     kill(children[i], SIGTERM);
   while (wait(&status) > 0)
-    if (status) worst = 1;
+    if (status)
+      worst = 1;
   return worst;
 }
