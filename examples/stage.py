@@ -15,7 +15,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/e2e")]
 import crates  # noqa: E402
 import record  # noqa: E402
 
-TIMEOUT_S = 180
+TIMEOUT_S = 600
 # What no two runs of a program have alike, and no page is held to.
 VARIABLE = (r"\d[\d.,]* ?(?:ns|µs|ms|s|min|h)\b", r"[▁▂▃▄▅▆▇█▏▎▍▌▋▊▉⠀-⣿]+", r"overhead ≈.*",
             r"RSS +\d[\d.]* \w+( ± \d[\d.]* \w+)?", r"saved .*", r"next: .*", r"peak exact",

@@ -42,10 +42,10 @@ RECORDED, ALONE = 12, 26  # of one moment 16 processes are pushed, those that en
 PLACES = ("small", "medium", "large", "grown")
 THREADS, WORDS = 2, 6  # of struct account in worker.c
 STRANGERS = 16  # allocations of libc in a process, for its threads
-LOOK_SECONDS = 5
-ATTACHED_SECONDS = 3
+LOOK_SECONDS = 10
+ATTACHED_SECONDS = 5
 DUMPS = 5
-PUSH_SECONDS, OUTAGE_SECONDS = 5, 25  # eight pushes may wait
+PUSH_SECONDS, OUTAGE_SECONDS = 5, 15  # or a look longer: eight pushes may wait
 GROWTH_BYTES = 4 << 20
 KEPT_BYTES = 1 << 19  # of a process that ended
 SAMPLE = 64 << 10
@@ -173,7 +173,7 @@ class Recorded(Family):
             soak.tidemark, "run", "-f", "-o", self.capture, "--serve", "127.0.0.1:0",
             "--push", f"pyroscope={self.sink.url}", "--push-every", str(PUSH_SECONDS),
             "--dump-every", f"{max(soak.seconds // 12, 2)}s", "--dump-keep", str(DUMPS),
-            *options, "--"], RECORDED, 5 * soak.seconds)  # each lives for half of the time
+            *options, "--"], RECORDED, 5 * soak.seconds // 2)  # a half of the time
         self.service = Service(self.child)
         self.n_looks = self.n_refused = 0
 
@@ -292,7 +292,7 @@ class Soak:
         begun = time.monotonic()
         while (now := time.monotonic()) < until:
             out_since = now - begun - self.seconds / 3
-            is_out = 0 < out_since < min(self.seconds / 10, OUTAGE_SECONDS)
+            is_out = 0 < out_since < OUTAGE_SECONDS
             for family in families:
                 family.sink.answer = family.refuse if is_out else take
                 family.look()

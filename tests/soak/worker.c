@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 2, SLOTS = 200, STEPS = 40, ROUND_MS = 100, MAX_CHILDREN = 64 };
+enum { THREADS = 2, SLOTS = 200, STEPS = 80, ROUND_MS = 200, MAX_CHILDREN = 64 };
 
 // Of one thread: what it has begun to do, and what is done. In between it is in the allocator.
 struct ledger {

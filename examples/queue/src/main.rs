@@ -45,7 +45,7 @@ fn main() {
     watch();
     let words: Vec<String> = std::env::args().collect();
     let n_messages: usize = words[2].parse().expect("a number of messages");
-    let endpoint = service::start();
+    let (endpoint, service) = service::start();
     let n_sent = if words[1] == "before" {
         let telegrapher = before::Telegrapher::new(endpoint);
         for _ in 0..n_messages {
@@ -60,5 +60,6 @@ fn main() {
         }
         telegrapher.finish()
     };
+    service.join().expect("the service");
     println!("{n_sent} messages sent");
 }

@@ -10,15 +10,15 @@ use std::time::Duration;
 const LOGIN: Duration = Duration::from_millis(200);
 const COMMIT: Duration = Duration::from_millis(1);
 
-pub fn start() -> SocketAddr {
+pub fn start() -> (SocketAddr, thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("to bind");
     let endpoint = listener.local_addr().expect("an address");
-    thread::spawn(move || {
+    let service = thread::spawn(move || {
         let (socket, _) = listener.accept().expect("a client");
         thread::sleep(LOGIN);
         serve(socket).expect("a client that says goodbye");
     });
-    endpoint
+    (endpoint, service)
 }
 
 fn serve(mut socket: TcpStream) -> std::io::Result<()> {

@@ -33,13 +33,14 @@ export const seenTime = computed<{ from: number; to: number }>(() => {
 });
 
 const LEAST_PART = 1e-4; // of the run: nearer there is nothing to see
+const MOST_PART = 0.99; // ends are rounded: who goes away as far as they came sees all again
 
 // Comes nearer to a moment, which stays where it is, or goes away from it. False: all is seen.
 export function zoomTime(ns: number, factor: number): boolean {
   const { from, to } = seenTime.peek();
   const end = endNs.peek();
   const width = Math.max(end * LEAST_PART, (to - from) * factor);
-  if (width >= end) {
+  if (width >= end * MOST_PART) {
     const wasAll = from === 0 && to === end;
     if (!wasAll) settle({ left: null, right: null });
     return !wasAll;
