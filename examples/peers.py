@@ -3,6 +3,7 @@
 what of the answer is in what the tool says. Nothing of it is judged."""
 import contextlib
 import glob
+import json
 import os
 import pathlib
 import re
@@ -104,6 +105,18 @@ def tools():
                                               "the viewer in a browser"]),
         Tool("stats_alloc", program="stats_alloc",
              more=["an allocator and a thread that prints in the source, a build"]))}
+
+
+def of_dhat_rs(function):
+    """What dhat-rs answered: of what held most at the peak, and whether that is by `function`."""
+    def answer(stage, _):
+        told = json.loads((stage.scratch / "dhat-heap.json").read_text())
+        most = max(told["pps"], key=lambda point: point["gb"])
+        frames = " ".join(told["ftbl"][frame] for frame in most["fs"])
+        return (f"{most['gb']:,} bytes in {most['gbk']:,} blocks at the peak, "
+                f"{'by' if function in frames else 'not said to be by'} `{function}`, each for "
+                f"{most['tl'] / most['tbk'] / told['te']:.0%} of the run in the mean")
+    return answer
 
 
 def time_words(seconds):

@@ -207,15 +207,6 @@ def from_heaptrack(_, said):
         "`Tipset::load`, and a curve in its window; no verdict"
 
 
-def from_dhat_rs(stage, _):
-    told = json.loads((stage.scratch / "dhat-heap.json").read_text())
-    most = max(told["pps"], key=lambda point: point["gb"])
-    frames = " ".join(told["ftbl"][frame] for frame in most["fs"])
-    return (f"{most['gb']:,} bytes in {most['gbk']:,} blocks at the peak, "
-            f"{'by' if 'Tipset::load' in frames else 'not said to be by'} `Tipset::load`, each for "
-            f"{most['tl'] / most['tbk'] / told['te']:.0%} of the run in the mean")
-
-
 def named(said):
     """Who of those that hold the tipsets is in it."""
     found = [name for name in ("Tipset::load", "Chain::load_tipset") if name in said]
@@ -257,6 +248,7 @@ def peers(stage):
         stage, ["./node", "follow", "none", str(TIPSETS)],
         (("tidemark", lambda _, said: "that it only grows, by which line, how fast, what to do"
           if "only grows" in said else "no growth"),
-         ("heaptrack", from_heaptrack), ("dhat-rs", from_dhat_rs), ("massif", from_massif),
+         ("heaptrack", from_heaptrack), ("dhat-rs", others.of_dhat_rs("Tipset::load")),
+         ("massif", from_massif),
          ("gperftools", from_gperftools)), programs={"dhat": "./node-dhat-dhat"})
     return rows + "\n\n" + beside_the_table(stage)

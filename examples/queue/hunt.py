@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The queue without a limit: docs/case-studies/queue.md."""
-import json
 import os
 import re
 import signal
@@ -96,15 +95,6 @@ def from_heaptrack(_, said):
         if "send_message" in said else f"a peak of {peak}, `send_message` is not named"
 
 
-def from_dhat_rs(stage, _):
-    told = json.loads((stage.scratch / "dhat-heap.json").read_text())
-    most = max(told["pps"], key=lambda point: point["gb"])
-    frames = " ".join(told["ftbl"][frame] for frame in most["fs"])
-    return (f"{most['gb']:,} bytes in {most['gbk']:,} blocks at the peak, "
-            f"{'by' if 'send_message' in frames else 'not said to be by'} `send_message`, each for "
-            f"{most['tl'] / most['tbk'] / told['te']:.0%} of the run in the mean: the whole answer")
-
-
 def from_stats_alloc(stage, _):
     done = subprocess.run(["./telegraph-stats_alloc", "before", str(N)], cwd=stage.scratch,
                           capture_output=True, text=True, check=True)
@@ -131,6 +121,7 @@ def peers(stage):
         stage, ["./telegraph", "before", str(N)],
         (("tidemark", lambda _, said: "how much, by which line, how long each waited, what to do"
           if "waited at once" in said else "no backlog"),
-         ("heaptrack", from_heaptrack), ("dhat-rs", from_dhat_rs), ("massif", from_massif),
+         ("heaptrack", from_heaptrack), ("dhat-rs", others.of_dhat_rs("send_message")),
+         ("massif", from_massif),
          ("stats_alloc", from_stats_alloc), ("gperftools", from_gperftools)),
         programs={"dhat": "./telegraph-dhat", "stats_alloc": "./telegraph-stats_alloc"})

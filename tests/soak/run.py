@@ -133,10 +133,9 @@ class Family:
         return max(self.resident[-quarter:]) - max(self.resident[quarter:2 * quarter])
 
     def end(self):
-        self.master().send(signal.SIGTERM)
+        os.kill(self.master_pid(), signal.SIGTERM)
         status, _, err = finish(self.child, 120)
         expect(status == 0, f"{self.name} ended with {status}: {err[-500:]}")
-        return err
 
     def close(self):
         """Of what did not end well nothing is left."""
@@ -147,20 +146,12 @@ class Family:
             os.killpg(self.child.pid, signal.SIGKILL)
             self.child.communicate()
 
-    def master(self):
+    def master_pid(self):
         """The worker itself, also where tidemark is its parent."""
         children = pathlib.Path(f"/proc/{self.child.pid}/task/{self.child.pid}/children")
         first = children.read_text().split()[0]
         is_master = self.child.args[0].endswith("/worker")
-        return Process(self.child.pid if is_master else int(first))
-
-
-@dataclasses.dataclass
-class Process:
-    pid: int
-
-    def send(self, number):
-        os.kill(self.pid, number)
+        return self.child.pid if is_master else int(first)
 
 
 class Recorded(Family):
@@ -282,7 +273,7 @@ class Soak:
         return child
 
     def mark(self, family):
-        subprocess.run([self.tidemark, "ctl", str(family.master().pid), "mark",
+        subprocess.run([self.tidemark, "ctl", str(family.master_pid()), "mark",
                         f"look {family.n_looks}"], check=True, capture_output=True)
         self.n_marks += 1
 
