@@ -4,8 +4,8 @@
 // emptied.
 //
 // Leaks and caches are told by what is there at a moment and at every later one. If that rises all
-// along, and the program frees most of what it allocates, somebody forgets. What then happens with
-// the end says which it is: what a clean-up frees was in somebody's hands.
+// along, and the program frees most of what it allocates or mostly waits, somebody forgets. What
+// then happens with the end says which it is: what a clean-up frees was in somebody's hands.
 #define _GNU_SOURCE
 #include "findings/subject.h"
 
@@ -122,11 +122,26 @@ static void find_growth(const struct tide_subject *subject, const struct tide_su
   tell_births(finding, suspect);
 }
 
+static bool is_waiting(const struct tide_subject *subject)
+{
+  uint64_t cpu_ns = subject->image->cpu_ns;
+  return cpu_ns && cpu_ns < subject->run_ns / WAITING_PART;
+}
+
+// One that frees little is less sure of it: what it waits for may be what it keeps.
+static enum tide_confidence confidence_of(const struct tide_subject *subject,
+                                          const struct tide_suspect *suspect)
+{
+  if (!is_sure(subject, suspect))
+    return TIDE_CONFIDENCE_LOW;
+  return subject->churned_percent < CHURN_PERCENT ? TIDE_CONFIDENCE_MEDIUM : TIDE_CONFIDENCE_HIGH;
+}
+
 static void look_for_growth(const struct tide_subject *subject)
 {
   bool is_ended = subject->image->end_kind == TIDE_END_EXITED;
   bool stand_out = leaks_stand_out(subject);
-  if (subject->churned_percent < CHURN_PERCENT)
+  if (subject->churned_percent < CHURN_PERCENT && !is_waiting(subject))
     return;
   for (size_t i = 0; i < subject->n_suspects; i++) {
     const struct tide_suspect *suspect = &subject->suspects[i];
@@ -134,8 +149,7 @@ static void look_for_growth(const struct tide_subject *subject)
       continue;
     bool is_leak = is_kept(suspect) && is_ended;
     find_growth(subject, suspect, is_leak ? TIDE_RULE_LEAK : TIDE_RULE_GROWTH,
-                (is_leak && !stand_out) || !is_sure(subject, suspect) ? TIDE_CONFIDENCE_LOW
-                                                                      : TIDE_CONFIDENCE_HIGH);
+                is_leak && !stand_out ? TIDE_CONFIDENCE_LOW : confidence_of(subject, suspect));
   }
 }
 

@@ -23,6 +23,8 @@ enum {
   LATE_PART = 6,       // and the last third of the time must bring a sixth of the growth
   CHURN_PERCENT = 50, // of the program's blocks are gone before its end: else it is a loader, which
                       // keeps what it reads, and growth is what it is for
+  WAITING_PART = 4,   // but what reads something in works: one that waits for three quarters of its
+                      // time, and grows all through it, is no loader
   SURE_OF_MEMORY = 10, // less than a tenth of the program's memory may be what it is there for
   SPREAD_STACKS = 16, // more that it takes for half of the growth: a helper that all of the program
                       // allocates through tells nobody who keeps it

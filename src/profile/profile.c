@@ -210,15 +210,31 @@ uint64_t tide_profile_events(const struct tide_profile *profile)
   return profile->totals.n_alloc + profile->totals.n_free;
 }
 
+static struct tide_cost cost_of(const struct tide_profile *profile)
+{
+  if (profile->capture->has_cost)
+    return profile->capture->cost;
+  return (struct tide_cost){profile->image->cpu_ns, profile->image->recorder_ns, 0};
+}
+
 double tide_profile_overhead(const struct tide_profile *profile)
 {
-  struct tide_cost cost = profile->capture->cost;
-  if (!profile->capture->has_cost)
-    cost = (struct tide_cost){profile->image->cpu_ns, profile->image->recorder_ns, 0};
+  struct tide_cost cost = cost_of(profile);
   if (!cost.recorder_ns || cost.recorder_ns >= cost.cpu_ns)
     return 0;
   return ((double)cost.cpu_ns + (double)cost.supervisor_ns) /
          (double)(cost.cpu_ns - cost.recorder_ns);
+}
+
+double tide_profile_overhead_of_core(const struct tide_profile *profile)
+{
+  enum { WAITING_PART = 4 };
+  struct tide_cost cost = cost_of(profile);
+  uint64_t run_ns = profile->capture->duration_ns;
+  if (!cost.recorder_ns || cost.recorder_ns >= cost.cpu_ns ||
+      cost.cpu_ns - cost.recorder_ns >= run_ns / WAITING_PART)
+    return 0;
+  return ((double)cost.recorder_ns + (double)cost.supervisor_ns) / (double)run_ns;
 }
 
 uint64_t tide_profile_unknown_frames(const struct tide_image *image)

@@ -144,6 +144,10 @@ bool tide_profile_is_complete(const struct tide_profile *profile);
 // summed that up, of this image alone. 0 when it is not known.
 double tide_profile_overhead(const struct tide_profile *profile);
 
+// What that added, as a share of one core over the whole run, where the processes waited for three
+// quarters of it at least: many times next to nothing is not much. 0: they did not, or not known.
+double tide_profile_overhead_of_core(const struct tide_profile *profile);
+
 // Frames that lie in no known object (code made at run time, or unloaded since) and have no name.
 uint64_t tide_profile_unknown_frames(const struct tide_image *image);
 

@@ -72,16 +72,26 @@ const char *tide_resident_whose(const struct tide_image *image)
   return image->resident_is_lost ? " perhaps with the recorder" : " with the recorder";
 }
 
-static void put_times(struct tide_buf *out, struct tide_style style, const char *where,
-                      double overhead)
+static void put_percent(struct tide_buf *out, struct tide_style style, double share)
 {
-  tide_buf_printf(out, "overhead%s ", where);
-  if (overhead < 1.01)
+  if (share < 0.01)
     tide_buf_text(out, "below 1 %");
-  else if (overhead < 1.1)
-    tide_buf_printf(out, "%s %.0f %%", style.utf8 ? "≈" : "~", (overhead - 1) * 100);
   else
-    tide_buf_printf(out, "%s %.1f%s", style.utf8 ? "≈" : "~", overhead, style.utf8 ? "×" : "x");
+    tide_buf_printf(out, "%s %.0f %%", style.utf8 ? "≈" : "~", share * 100);
+}
+
+static void put_times(struct tide_buf *out, struct tide_style style,
+                      const struct tide_profile *profile)
+{
+  double times = tide_profile_overhead(profile);
+  double of_core = tide_profile_overhead_of_core(profile);
+  if (times >= 1.1 && of_core > 0) {
+    put_percent(out, style, of_core);
+    tide_buf_text(out, " of a core");
+  } else if (times < 1.1)
+    put_percent(out, style, times - 1);
+  else
+    tide_buf_printf(out, "%s %.1f%s", style.utf8 ? "≈" : "~", times, style.utf8 ? "×" : "x");
 }
 
 char *tide_overhead_words(struct tide_style style, const struct tide_profile *profile,
@@ -89,10 +99,11 @@ char *tide_overhead_words(struct tide_style style, const struct tide_profile *pr
 {
   char number[TIDE_UNITS_MAX];
   struct tide_buf out = {0};
-  double overhead = tide_profile_overhead(profile);
   uint64_t memory = profile->image->recorder_rss_bytes;
-  if (overhead > 0)
-    put_times(&out, style, is_running ? " in the program" : "", overhead);
+  if (tide_profile_overhead(profile) > 0) {
+    tide_buf_printf(&out, "overhead%s ", is_running ? " in the program" : "");
+    put_times(&out, style, profile);
+  }
   if (memory)
     tide_buf_printf(&out, "%s %s", out.n ? " and" : "overhead",
                     tide_units_bytes(number, tide_exact((int64_t)memory), style));

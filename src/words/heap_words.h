@@ -87,7 +87,8 @@ char *tide_resident_untouched_why(const struct tide_image *image, struct tide_st
 // said: there it is "perhaps".
 const char *tide_resident_whose(const struct tide_image *image);
 
-// "overhead ≈ 1.2× and 16.1 MiB", as far as it is known; NULL: nothing is. Of a program that runs
+// "overhead ≈ 1.2× and 16.1 MiB", as far as it is known; NULL: nothing is. Of a program that mostly
+// waits it is "overhead ≈ 2 % of a core". Of a program that runs
 // it is "overhead in the program": tidemark's own time joins it at the end, and may be most of it.
 char *tide_overhead_words(struct tide_style style, const struct tide_profile *profile,
                           bool is_running);

@@ -178,13 +178,33 @@ static void what_still_runs_does_not_leak(void **state)
   judged_done(&j);
 }
 
-static void a_loader_may_keep_what_it_reads(void **state)
+// Nothing but what is held was allocated.
+static struct tide_capture *loading(uint64_t cpu_ns)
 {
   struct tide_capture *capture = leaking(10);
   for (int i = 0; i < LOOKS; i++)
-    capture->images->ticks[i].n_alloc /= 4; // nothing but what is held was allocated
-  struct judged j = judge(capture);
-  assert_int_equal(j.findings->n, 0);
+    capture->images->ticks[i].n_alloc /= 4;
+  capture->images->cpu_ns = cpu_ns;
+  return capture;
+}
+
+static void a_loader_may_keep_what_it_reads(void **state)
+{
+  static const uint64_t works[] = {0, RUN_MS * MS / 4, RUN_MS * MS}; // 0: not known
+  for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
+    struct judged j = judge(loading(works[i]));
+    assert_int_equal(j.findings->n, 0);
+    judged_done(&j);
+  }
+}
+
+static void who_waits_and_frees_nothing_is_no_loader(void **state)
+{
+  struct judged j = judge(loading(RUN_MS * MS / 5));
+  assert_int_equal(j.findings->n, 1);
+  assert_int_equal(j.findings->items[0].rule, TIDE_RULE_LEAK);
+  assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_MEDIUM);
+  assert_false(j.findings->items[0].is_note);
   judged_done(&j);
 }
 
@@ -688,6 +708,7 @@ UNIT_TESTS(findings_test)
       cmocka_unit_test(what_a_clean_up_frees_is_growth),
       cmocka_unit_test(what_still_runs_does_not_leak),
       cmocka_unit_test(a_loader_may_keep_what_it_reads),
+      cmocka_unit_test(who_waits_and_frees_nothing_is_no_loader),
       cmocka_unit_test(growth_that_ends_is_none),
       cmocka_unit_test(samples_are_less_sure),
       cmocka_unit_test(what_lacks_is_not_judged),

@@ -311,6 +311,26 @@ static void overhead_of_a_program_that_runs(void **state)
   assert_true(page_block_says(&block, "\"overhead in the program ≈ 1.2×"));
 }
 
+// Many times as much as next to nothing is little.
+static void overhead_of_a_program_that_waits(void **state)
+{
+  static const struct {
+    uint64_t run_ns;
+    const char *says;
+  } cases[] = {{20000000, "\"overhead ≈ 4.0×"},
+               {80000000, "\"overhead ≈ 19 % of a core"},
+               {8000000000, "\"overhead below 1 % of a core"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    capture = tide_indexer_capture();
+    capture->has_cost = true;
+    capture->cost = (struct tide_cost){10000000, 5000000, 10000000};
+    capture->duration_ns = cases[i].run_ns;
+    make(INDEXER_IMAGE, &tide_indexer_names, TIDE_PAGE_KEEP_ALL);
+    assert_true(page_block_says(&block, cases[i].says));
+    teardown(NULL);
+  }
+}
+
 // Whatever was asked of a profile before.
 static void the_order_of_sites_does_not_depend_on_questions(void **state)
 {
@@ -649,6 +669,7 @@ UNIT_TESTS(page_data_test)
   const struct CMUnitTest tests[] = {
       TEST(an_image_is_there_in_every_column),
       TEST(overhead_of_a_program_that_runs),
+      TEST(overhead_of_a_program_that_waits),
       TEST(the_order_of_sites_does_not_depend_on_questions),
       TEST(crates_are_told),
       TEST(an_empty_image_is_a_block),

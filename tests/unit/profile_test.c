@@ -179,8 +179,14 @@ static void completeness(void **state)
   capture->has_cost = true;
   capture->cost = (struct tide_cost){.cpu_ns = 300, .recorder_ns = 200, .supervisor_ns = 50};
   assert_true(tide_profile_overhead(profile) == 3.5);
+  // A quarter of the run and less is waiting: then it is a share of a core.
+  capture->duration_ns = 401;
+  assert_true(tide_profile_overhead_of_core(profile) == 0);
+  capture->duration_ns = 500;
+  assert_true(tide_profile_overhead_of_core(profile) == 0.5);
   capture->cost.recorder_ns = 300; // nonsense is nothing
   assert_true(tide_profile_overhead(profile) == 0);
+  assert_true(tide_profile_overhead_of_core(profile) == 0);
 }
 
 static void picks_an_image(void **state)
