@@ -91,6 +91,7 @@ static bool gives_up(long call)
       SYS_recvmmsg,     SYS_write,          SYS_writev,       SYS_sendto,
       SYS_sendmsg,      SYS_sendmmsg,       SYS_accept,       SYS_accept4,
       SYS_connect,      SYS_semop,          SYS_semtimedop,   SYS_rt_sigtimedwait,
+      SYS_preadv2,      SYS_pwritev2,       SYS_sendfile,     SYS_splice,
       SYS_fallocate,    SYS_io_uring_enter, SYS_io_getevents, SYS_epoll_pwait,
 #ifdef SYS_epoll_pwait2
       SYS_epoll_pwait2,

@@ -64,6 +64,16 @@ def attach_interrupts_no_call(ground):
 
 
 @test
+def attach_loses_no_wakeup(ground):
+    """Every call that waits without a limit, a thread each, all woken again and again. None ends
+    with EINTR, none sleeps through being woken."""
+    target = Target(ground, build(ground, "woken"))
+    for _ in range(CYCLES):
+        attach_for(ground, target.pid, "20ms")
+    ends_well(target)
+
+
+@test
 def attach_wakes_nobody_for_a_signal_that_is_ignored(ground):
     """The same while children end and nobody asks for SIGCHLD, and while somebody sends SIGURG. The
     first thread, which both are sent to, is traced only while all others are. Something is left of
