@@ -295,7 +295,7 @@ void tide_advise_no_debug_info(struct tide_symbol_module *m,
 }
 
 // Programs without -g are often linked with libraries that have it, Rust's own among them. One that
-// was built with `debug = 1` still has code without: main(), which rustc makes up, or C without -g.
+// was built with `debug = 1` may still have code without, as C that was compiled without -g.
 // What is packaged was built by others: some of it is in assembly, and no package would change
 // that.
 void tide_advise_no_lines_in_part(struct tide_symbol_module *m)
@@ -305,7 +305,7 @@ void tide_advise_no_lines_in_part(struct tide_symbol_module *m)
   struct tide_buf text = {0};
   tide_buf_text(&text, "has no debug info for some of its code");
   if (m->elf->by_rustc && m->lines && tide_dwarf_is_of_crates(m->lines)) {
-    tide_buf_text(&text, " (the main() that rustc makes, C without -g): lines there are unknown");
+    tide_buf_text(&text, " (C without -g): lines there are unknown");
   } else {
     tide_buf_text(&text, ": lines there are unknown; ");
     add_build_advice(&text, m);

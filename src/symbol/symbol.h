@@ -22,6 +22,7 @@ struct tide_symbol_object {
   const char *path;
   bool opened;         // the file was found and is the one recorded
   bool has_debug_info; // line numbers can be had
+  bool main_is_made;   // by rustc, around the program's own: it never has lines
   char note[320];      // why not, and what to do about it; "" when all is well
   char part_note[320]; // the same, for code that lacks lines where other code of the file has them
   // For whoever keeps answers beyond a run: a number for what they depend on besides the build id.

@@ -191,6 +191,7 @@ static void module_settle(struct tide_symbol_module *m, const struct tide_symbol
   else if (path[0] == '/')
     open_file(m, sources, servers);
   m->object.opened = m->elf != NULL;
+  m->object.main_is_made = m->elf && m->elf->by_rustc;
   if (!m->elf || path[0] != '/')
     return;
   struct tide_elf *from = open_debug_info(m, sources, servers);

@@ -461,8 +461,9 @@ const char *tide_naming_note(struct tide_naming *naming, const struct tide_named
       naming->source.object(naming->source.context, frame->module);
   if (!object || (frame->function && !object->opened))
     return NULL; // the name is a stored one: the file's absence is no news
-  bool in_part =
-      !frame->file && !tide_layer_is_folded(frame->layer); // startup code never has lines
+  // Startup code never has lines, and that is nobody's fault.
+  bool is_made = object->main_is_made && frame->function && strcmp(frame->function, "main") == 0;
+  bool in_part = !frame->file && !tide_layer_is_folded(frame->layer) && !is_made;
   const char *note = object->note[0] || !in_part ? object->note : object->part_note;
   return note[0] ? note : NULL;
 }

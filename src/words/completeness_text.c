@@ -457,16 +457,20 @@ void tide_profile_notes(const struct tide_profile *profile, bool is_running, tid
 struct unnamed { // a module whose frames are blamed and have no file
   double share;  // of bytes at the peak, at the end or in all, whichever is most
   double peak, live, total;
-  const struct tide_named_frame *frame;
+  const char *note; // of its frames
 };
 
 static void blame(struct unnamed *modules, const struct tide_profile_site *site,
-                  const struct tide_named_frame *frame)
+                  struct tide_naming *naming)
 {
+  const struct tide_named_frame *frame = tide_naming_culprit(naming, site->stack);
   if (!frame || frame->file || tide_layer_is_folded(frame->layer))
     return;
+  const char *note = tide_naming_note(naming, frame);
+  if (!note)
+    return;
   struct unnamed *module = &modules[frame->module];
-  module->frame = module->frame ? module->frame : frame;
+  module->note = note;
   module->peak += (double)TIDE_OF_SITE(site, peak_bytes);
   module->live += (double)tide_site_live_bytes(site);
   module->total += (double)TIDE_OF_SITE(site, b_alloc);
@@ -501,13 +505,10 @@ void tide_naming_notes(const struct tide_profile *profile, struct tide_naming *n
       tide_alloc_array(image->n_modules + 1, sizeof *modules);
   for (size_t i = 0; i < profile->n_sites; i++)
     if (profile->sites[i].kind == TIDE_SITE_HEAP)
-      blame(modules, &profile->sites[i], tide_naming_culprit(naming, profile->sites[i].stack));
+      blame(modules, &profile->sites[i], naming);
   for (size_t i = 0; i < image->n_modules; i++)
     weigh(&modules[i], profile);
   qsort(modules, image->n_modules, sizeof *modules, by_falling_share);
-  for (size_t i = 0; i < image->n_modules && i < NOTES_MAX && modules[i].share >= 0.01; i++) {
-    const char *note = tide_naming_note(naming, modules[i].frame);
-    if (note)
-      tell(context, note);
-  }
+  for (size_t i = 0; i < image->n_modules && i < NOTES_MAX && modules[i].share >= 0.01; i++)
+    tell(context, modules[i].note);
 }

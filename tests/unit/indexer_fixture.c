@@ -51,8 +51,10 @@ static size_t lookup(void *context, uint32_t module, uint64_t addr, struct tide_
 
 static const struct tide_symbol_object *object(void *context, uint32_t module)
 {
-  static const struct tide_symbol_object whole = {
-      .opened = true, .has_debug_info = true, .part_note = "indexer lacks lines for some code"};
+  static const struct tide_symbol_object whole = {.opened = true,
+                                                  .has_debug_info = true,
+                                                  .main_is_made = true,
+                                                  .part_note = "indexer lacks lines for some code"};
   static const struct tide_symbol_object bare = {
       .opened = true,
       .note = "libplugin.so has no debug info: names but no lines; build it with -g"};

@@ -346,6 +346,7 @@ static void test_advice_for_a_part(void **state)
   struct tide_symboliser *s = tide_symboliser_new();
   const struct tide_symbol_object *object = tide_symboliser_object(s, add(s, "mixed"));
   assert_true(object->has_debug_info);
+  assert_false(object->main_is_made);
   assert_string_equal(object->note, "");
   assert_non_null(strstr(object->part_note, "mixed has no debug info for some of its code: lines "
                                             "there are unknown; compile with -g"));
@@ -374,6 +375,7 @@ static void test_advice_for_a_part_of_rust(void **state)
     struct tide_symboliser *s = tide_symboliser_new();
     const struct tide_symbol_object *object = tide_symboliser_object(s, add(s, name));
     assert_true(object->has_debug_info); // std's, if no other
+    assert_true(object->main_is_made);
     bool advised = strstr(object->part_note, "Cargo.toml") != NULL;
     if (advised != (built[i][1] != NULL))
       fail_msg("%s: '%s'", built[i][0], object->part_note);
