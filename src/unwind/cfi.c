@@ -450,6 +450,8 @@ void tide_cfi_rule(uint64_t key, struct tide_rule *ret_rule)
   if (!tide_object_find(pc, &object)) {
     if (tide_object_is_sigreturn(exact))
       ret_rule->kind = TIDE_RULE_SIGNAL;
+    else if (pc != exact && tide_made_code_rule(exact, ret_rule))
+      *ret_rule = (struct tide_rule){.kind = TIDE_RULE_CODE};
     return;
   }
   tide_unwind_host->object_met(&object);

@@ -17,6 +17,7 @@ enum tide_rule_kind {
   TIDE_RULE_ALIGN,     // CFA = *(fp + cfa): x86 functions that realign their stack
   TIDE_RULE_SAVED,     // CFA = the argument pointer saved in the signal frame + cfa: the same
                        // functions, interrupted in their prologue
+  TIDE_RULE_CODE,      // code of no object: what follows the call tells, and is read each time
 };
 
 enum { TIDE_RULE_AT_FP = 1 }; // no offset: those are multiples of 8
@@ -53,6 +54,10 @@ const struct tide_rule *tide_rule_make(uint64_t key, struct tide_rule *scratch);
 // frame whose pc (TIDE_RULE_EXACT_PC or a return address) is key. Always writes *ret_rule;
 // TIDE_RULE_NONE where nothing usable is known.
 void tide_cfi_rule(uint64_t key, struct tide_rule *ret_rule);
+
+// What the instructions at a return address into code of no object say (made_code.c). False: they
+// do not tell. Never faults.
+bool tide_made_code_rule(uint64_t pc, struct tide_rule *ret_rule);
 
 TIDE_HOT uint64_t tide_rule_entry(uint64_t key)
 {

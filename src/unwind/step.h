@@ -157,8 +157,13 @@ TIDE_HOT bool tide_step_out(struct tide_walker *w, struct tide_step *s, bool ask
     cfa = s->extra + (uint64_t)(int64_t)rule->cfa;
   } else if (rule->kind == TIDE_RULE_SIGNAL) {
     return tide_step_signal(w, s, asks);
+  } else if (rule->kind == TIDE_RULE_CODE && tide_made_code_rule(s->key, &scratch)) {
+    rule = &scratch;
+    cfa = s->sp + (uint64_t)(int64_t)rule->cfa;
   } else {
-    if (rule->kind == TIDE_RULE_NONE &&
+    if (rule->kind == TIDE_RULE_CODE) // other code by now
+      s->kind = TIDE_RULE_NONE;
+    if (s->kind == TIDE_RULE_NONE &&
         (s->sp - (tide_stack_origin - 64) < 128 || (s->sp == w->root_sp && !s->fp)))
       s->kind = TIDE_RULE_OUTERMOST;
     return s->kind == TIDE_RULE_NONE && tide_step_guess(w, s, asks);

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Code that the program made while it ran: no object holds it, and nothing describes it. Where a
+// call is followed by nothing but giving the frame back and returning, these instructions are what
+// will be done, and so they say where the caller is. CPython's trampolines (-X perf) are such code,
+// as stubs of many libraries are. Other code of that kind is left to the frame pointer.
+//
+// 1. What was read is never kept: the program may write other code there. A rule of the kind CODE
+//    says no more than that it is worth reading.
+// 2. A stack may hold any number: nothing is read before the kernel was asked.
+#include "rt/sys.h"
+#include "unwind/arch.h"
+
+static bool may_read(uint64_t from, uint64_t to)
+{
+  return tide_sys_readable(from) &&
+         ((from ^ (to - 1)) < tide_sys_page_bytes || tide_sys_readable(to - 8));
+}
+
+TIDE_COLD bool tide_made_code_rule(uint64_t pc, struct tide_rule *ret_rule)
+{
+  const uint8_t *code = (const uint8_t *)pc;
+  return may_read(pc - TIDE_CALL_BYTES, pc + TIDE_WAY_OUT_BYTES) && tide_is_after_call(code) &&
+         tide_way_out(code, ret_rule);
+}
