@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that ask, by <tidemark/tidemark.h>, a recorder that came after they were loaded or
 linked: attached to, and static ones under `tidemark run`."""
+import shutil
+
 import command_pools
 import command_scopes
+import record
 from command_attach import Target, attach, let_go
 from command_inside import INCLUDE
 from ground import expect, test
@@ -118,8 +121,17 @@ def doors_of_a_process_that_runs(ground):
     and the code is as it was. Threads ask all the while, and signal handlers."""
     library = ground.build("later.so", LIBRARY, "-shared", "-fPIC", f"-I{INCLUDE}")
     target = Target(ground, ground.build("asking", ASKING, "-pthread", f"-I{INCLUDE}"), library)
+    expect_answers(ground, target, times=2)
+    expect((said := ask(target)) == NOTHING, said)
+    child, _ = attach(ground, target.pid)
+    expect((said := ask(target, "l")) == " loaded 0\n", said)
+    let_go(child)
+    expect_end(ground, target, times=2)
+
+
+def expect_answers(ground, target, times):
     before = target.code()
-    for _ in range(2):
+    for _ in range(times):
         expect((said := ask(target)) == NOTHING, said)
         child, _ = attach(ground, target.pid)
         for old in 61, 0:
@@ -137,25 +149,42 @@ def doors_of_a_process_that_runs(ground):
         report = ground.report("x.tide", "--events")
         weights = {site["bytes"] for site in report["sites"]}
         expect(14 in weights, weights)
-    expect((said := ask(target)) == NOTHING, said)
-    child, _ = attach(ground, target.pid)
-    expect((said := ask(target, "l")) == " loaded 0\n", said)
-    let_go(child)
+
+
+def expect_end(ground, target, times):
     expect(target.end() == 0, "it ended otherwise")
     said = (ground.scratch / "said").read_text()
-    expect(said.count("here: at most 999 bytes were to be live") == 4, said)
+    expect(said.count("here: at most 999 bytes were to be live") == 2 * times, said)
     expect("cannot be judged" not in said, said)
+
+
+@test
+def doors_of_musl_programs(ground):
+    """Linked whole or not, recorded from the start and attached to."""
+    if not shutil.which("musl-gcc"):
+        raise record.Skip("no musl-gcc here")
+    for kind, *flags in ("dynamic",), ("static", "-static"):
+        flags += ["-pthread", f"-I{INCLUDE}"]
+        expect_pools(ground, ground.build(f"pools_{kind}", command_pools.POOLS, *flags,
+                                          compiler="musl-gcc"))
+        target = Target(ground, ground.build(f"asking_{kind}", ASKING, *flags, compiler="musl-gcc"))
+        expect_answers(ground, target, times=1)
+        expect_end(ground, target, times=1)
+
+
+def expect_pools(ground, program):
+    done = ground.record("-q", "-f", "-o", "run.tide", "--", program)
+    expect(done.stdout == command_pools.SAID, f"{done.stdout} {done.stderr}")
+    rows, _ = command_pools.told(ground, "run.tide")
+    expect(rows == command_pools.WANTED, rows)
 
 
 @test
 def doors_of_static_programs(ground):
     """What is linked whole has the same answers as what the recorder is loaded with; without
     symbols, too."""
-    program = ground.build("pools", command_pools.POOLS, "-pthread", f"-I{INCLUDE}", "-static")
-    done = ground.record("-q", "-o", "run.tide", "--", program)
-    expect(done.stdout == command_pools.SAID, f"{done.stdout} {done.stderr}")
-    rows, _ = command_pools.told(ground, "run.tide")
-    expect(rows == command_pools.WANTED, rows)
+    expect_pools(ground, ground.build("pools", command_pools.POOLS, "-pthread", f"-I{INCLUDE}",
+                                      "-static"))
     program = ground.build("serves", command_scopes.SERVES, "-pthread", f"-I{INCLUDE}", "-static",
                            "-s", "-Wl,--gc-sections")
     done = ground.record("-q", "-f", "-o", "run.tide", "--", program)
