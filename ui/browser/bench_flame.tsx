@@ -30,8 +30,10 @@ function show(zoom: string[], matches: Uint8Array | null = null): void {
       label="live bytes"
       flipped={false}
       zoom={zoom}
+      span={null}
       matches={matches}
       onZoom={ignore}
+      onSpan={ignore}
       onMenu={ignore}
     />,
     document.getElementById("app")!,

@@ -11,6 +11,7 @@ import { tests as deeds } from "./deeds_test.mjs";
 import { tests as files } from "./files_test.mjs";
 import { tests as findings } from "./findings_test.mjs";
 import { closeFirefox, tests as inFirefox } from "./firefox_test.mjs";
+import { tests as graph } from "./graph_test.mjs";
 import { tests as looks } from "./looks_test.mjs";
 import { tests as memory } from "./memory_test.mjs";
 import { tests as numbers } from "./numbers_test.mjs";
@@ -40,7 +41,7 @@ try {
   ground.served = await ground.view("phases.tide");
   ground.compared = await ground.view("phases.tide", "more.tide");
   const seen = { ...numbers, ...looks, ...sight, ...memory, ...findings };
-  const tests = { ...seen, ...deeds, ...access, ...files, ...unrecorded, ...inFirefox };
+  const tests = { ...seen, ...graph, ...deeds, ...access, ...files, ...unrecorded, ...inFirefox };
   process.exitCode = await runAll(tests, ground, isChosen);
 } finally {
   await browser.close();

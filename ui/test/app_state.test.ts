@@ -14,6 +14,8 @@ import {
   panes,
   parseState,
   parseTime,
+  slide,
+  state,
   timeText,
   type State,
 } from "../src/app/state.ts";
@@ -21,9 +23,9 @@ import { colourings } from "../src/flame/names.ts";
 import { CHANGES } from "../src/engine/diff.ts";
 
 function comesBack(change: Partial<State>): void {
-  const state = { ...emptyState(), ...change };
-  const text = formatState(state);
-  assert.deepEqual(parseState(`#${text}`), state, text);
+  const selected = { ...emptyState(), ...change };
+  const text = formatState(selected);
+  assert.deepEqual(parseState(`#${text}`), selected, text);
   assert.doesNotMatch(text, /[\s"<>#]/, "safe in an address");
 }
 
@@ -44,6 +46,17 @@ test("every word comes back", () => {
   for (const colour of colourings) comesBack({ colour });
   comesBack({ thread: "flush-19", versus: "main thread", suppress: ["a", "b<c>"] });
   comesBack({ runtime: true, collapse: false, lines: true, invert: true, flip: true, rss: false });
+});
+
+test("what of the graph's width is seen comes back, and is all of what is zoomed to anew", () => {
+  comesBack({ span: { from: 0.25, to: 0.375 }, zoom: ["main"] });
+  comesBack({ spanAbove: { from: 0, to: 0.5 }, spanBelow: { from: 0.5, to: 0.75 } });
+  const parsed = parseState("#span=25-37.5&zoom=main");
+  state.value = parsed;
+  slide({ invert: true });
+  assert.deepEqual(state.value.span, { from: 0.25, to: 0.375 });
+  slide({ zoom: ["main", "run"] });
+  assert.equal(state.value.span, null);
 });
 
 test("an address reads as a person would write it", () => {

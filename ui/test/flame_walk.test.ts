@@ -21,7 +21,7 @@ const names = new TreeNames(tree, [syntheticModel(300)], "all");
 
 const plain = { shiftKey: false, ctrlKey: false, altKey: false, metaKey: false };
 const press = (key: string, cursor: number, more = {}) =>
-  commandOf({ ...plain, key }, { tree, cursor, zoom: 0, flipped: false, ...more });
+  commandOf({ ...plain, key }, { tree, cursor, zoom: 0, isNear: false, flipped: false, ...more });
 
 function nodeWhere(test: (node: number) => boolean): number {
   for (let node = 1; node < tree.count; node++) if (test(node)) return node;
@@ -53,6 +53,18 @@ test("sideways stays among siblings that have a box", () => {
   assert.equal(sibling(tree, 0, 1), 0);
 });
 
+test("plus and minus come nearer and go away; then Shift moves along, Escape sees all", () => {
+  assert.deepEqual(press("+", 9), { do: "near", factor: 0.5 });
+  assert.deepEqual(press("-", 9), { do: "near", factor: 2 });
+  const at = { tree, cursor: 9, zoom: 9, flipped: false };
+  const shifted = (key: string, isNear: boolean) =>
+    commandOf({ ...plain, key, shiftKey: true }, { ...at, isNear });
+  assert.deepEqual(shifted("ArrowRight", true), { do: "move", by: 0.2 });
+  assert.deepEqual(shifted("ArrowLeft", true), { do: "move", by: -0.2 });
+  assert.deepEqual(shifted("ArrowLeft", false), { do: "go", node: 9 });
+  assert.deepEqual(press("Escape", 9, { zoom: 9, isNear: true }), { do: "all" });
+});
+
 test("Enter zooms, Escape goes out one step and is the page's when there is none", () => {
   assert.deepEqual(press("Enter", 7), { do: "zoom", node: 7 });
   assert.deepEqual(press("Escape", 9, { zoom: 9 }), { do: "zoom", node: tree.parent[9] });
@@ -61,14 +73,15 @@ test("Enter zooms, Escape goes out one step and is the page's when there is none
   assert.deepEqual(press("Home", 9), { do: "go", node: 0 });
   assert.deepEqual(press("ContextMenu", 9), { do: "menu" });
   const f10 = { ...plain, key: "F10", shiftKey: true };
-  assert.deepEqual(commandOf(f10, { tree, cursor: 9, zoom: 0, flipped: false }), { do: "menu" });
+  const at = { tree, cursor: 9, zoom: 0, isNear: false, flipped: false };
+  assert.deepEqual(commandOf(f10, at), { do: "menu" });
   assert.equal(press("p", 9), null);
 });
 
 test("keys of the browser are left to it", () => {
   for (const key of ["ArrowLeft", "Home", "Enter", "f", "r"])
     for (const held of ["ctrlKey", "altKey", "metaKey"]) {
-      const state = { tree, cursor: 9, zoom: 0, flipped: false };
+      const state = { tree, cursor: 9, zoom: 0, isNear: false, flipped: false };
       assert.equal(commandOf({ ...plain, key, [held]: true }, state), null);
     }
 });

@@ -25,7 +25,7 @@ import { editorLink, heightOf, onMenu } from "./graph.tsx";
 import { Refusal, Th } from "./parts.tsx";
 import { model, searchRegex, session } from "./session.ts";
 import { use } from "./signals.ts";
-import { go, settle, state } from "./state.ts";
+import { go, moveSpan, settle, state } from "./state.ts";
 import { ROW } from "./table.tsx";
 import { useRowsInSight } from "./virtual.ts";
 import { momentWords, plural, programName, sentence } from "./words.ts";
@@ -166,7 +166,7 @@ function Notes({ of: { before, after } }: { of: Sides }) {
 }
 
 function DiffGraph({ of: { before, after }, made }: { of: Sides; made: Tree }) {
-  const { flip, zoom } = use(state);
+  const { flip, zoom, span } = use(state);
   const { unit } = after.question;
   const views = useMemo(() => [after.view, before.view], [after.view, before.view]);
   return (
@@ -181,7 +181,9 @@ function DiffGraph({ of: { before, after }, made }: { of: Sides; made: Tree }) {
         flipped={flip}
         zoom={zoom}
         matches={use(found)?.nodes ?? null}
+        span={span}
         onZoom={(path) => go({ zoom: path })}
+        onSpan={(next) => moveSpan("span", next)}
         onMenu={onMenu}
         editorLink={editorLink}
       />

@@ -62,7 +62,7 @@ function svg(): string | null {
   const of = model.peek();
   const asked = question.peek();
   const made = tree.peek();
-  const { zoom, flip, colour } = state.peek();
+  const { zoom, span, flip, colour } = state.peek();
   const names = new TreeNames(made, [of], "all", view.peek().look.collapse, colour);
   const meaning = new TreeMeaning(made, names, {
     unit: asked.unit,
@@ -71,7 +71,7 @@ function svg(): string | null {
     matches: matches.peek()?.nodes ?? null,
   });
   const title = `${programName(of.facts.image)}: ${questionWords(of, asked)}`;
-  return svgOf(meaning, readPalette(canvas, context), nodeOf(names, zoom), flip, title);
+  return svgOf(meaning, readPalette(canvas, context), nodeOf(names, zoom), span, flip, title);
 }
 
 interface Kind {

@@ -16,7 +16,7 @@ import { GraphTip } from "./graph_tip.tsx";
 import { Refusal } from "./parts.tsx";
 import { matches, model, question, refused, session, tree, view, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
-import { addFilter, go, settle, state } from "./state.ts";
+import { addFilter, go, moveSpan, settle, state } from "./state.ts";
 import { GroupSwitch, GroupTable, ranked } from "./table.tsx";
 import { plural, questionWords } from "./words.ts";
 
@@ -43,7 +43,7 @@ export function editorLink(file: string, line: number): string | null {
 export function StackGraph() {
   const of = use(model);
   const asked = use(question);
-  const { flip, zoom, colour: colouring } = use(state);
+  const { flip, zoom, span, colour: colouring } = use(state);
   const found = use(matches);
   const shown = use(view);
   const made = use(tree);
@@ -60,7 +60,9 @@ export function StackGraph() {
         flipped={flip}
         zoom={zoom}
         matches={found?.nodes ?? null}
+        span={span}
         onZoom={(path) => go({ zoom: path })}
+        onSpan={(next) => moveSpan("span", next)}
         onMenu={onMenu}
         editorLink={editorLink}
         colouring={colouring}

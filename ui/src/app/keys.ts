@@ -17,7 +17,9 @@ export const keyWords: [string, string][] = [
   ["E", "to the end"],
   ["[  ]", "to the peak before, to the next"],
   ["← →", "on the timeline: move the moment or an end of the range; with Page keys, by ten"],
-  ["+  −", "the timeline from nearer, from further away"],
+  ["+  −", "the timeline from nearer, from further away; in the graph, that"],
+  ["Shift ← →", "in the graph, come nearer to: move along"],
+  ["Ctrl wheel", "over the graph: nearer, away; then drag, or Shift wheel: move along"],
   ["M", "next measure"],
   ["U", "bytes or blocks"],
   ["R", "show or hide runtime frames"],
@@ -28,15 +30,18 @@ export const keyWords: [string, string][] = [
   ["1 … 9, 0", "panes, in their order"],
   ["B", "compare with the moment selected; again: with nothing"],
   ["T", "light, dark or as the system is"],
-  ["Esc", "take back, one by one: search, zoom, range, row, thread and class"],
+  ["Esc", "take back, one by one: search, nearness, zoom, range, row, thread and class"],
   ["?", "these keys"],
 ];
 
 function escape(): void {
   const { search, zoom, above, below, from, to } = state.peek();
-  const { row, thread, size, lifetime } = state.peek();
+  const { row, thread, size, lifetime, span, spanAbove, spanBelow } = state.peek();
   const isZoomed = (pane.peek() === "callers" ? [...above, ...below] : zoom).length > 0;
+  const spans = pane.peek() === "callers" ? [spanAbove, spanBelow] : [span];
   if (search) settle({ search: "" });
+  else if (spans.some((one) => one !== null))
+    settle(pane.peek() === "callers" ? { spanAbove: null, spanBelow: null } : { span: null });
   else if (isZoomed) go(pane.peek() === "callers" ? { above: [], below: [] } : { zoom: [] });
   else if (from !== null || to !== null) clearRange();
   else if ([row, thread, size, lifetime].some((one) => one !== null))

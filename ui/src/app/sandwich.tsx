@@ -24,7 +24,7 @@ import { rerooted } from "./reroot.ts";
 import { model, question, refused, searchFault, searchText, shape } from "./session.ts";
 import { usedLook, view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
-import { go, state } from "./state.ts";
+import { go, moveSpan, state } from "./state.ts";
 
 const CHOICES_MAX = 300;
 
@@ -133,12 +133,15 @@ function BothSides() {
   );
 }
 
+const spanKeys = { above: "spanAbove", below: "spanBelow" } as const;
+
 function useHalf(half: typeof callers, key: "above" | "below"): SandwichHalf {
-  const { [key]: zoom } = use(state);
+  const { [key]: zoom, [spanKeys[key]]: span } = use(state);
   const shown = use(half.seen);
   const views = useMemo(() => [shown], [shown]);
   const onZoom = (path: string[]) => go({ [key]: path });
-  return { tree: use(half.tree), views, matches: use(half.found), zoom, onZoom };
+  const onSpan = (next: typeof span) => moveSpan(spanKeys[key], next);
+  return { tree: use(half.tree), views, matches: use(half.found), zoom, onZoom, span, onSpan };
 }
 
 function Halves({ name }: { name: string }) {

@@ -24,8 +24,10 @@ function below({ skeleton }: Tree, node: number, n: number): Uint8Array {
   return is;
 }
 
+const zoomPath = computed(() => state.value.zoom);
+
 const zoomed = computed<Uint8Array | null>(() => {
-  const { zoom } = state.value;
+  const zoom = zoomPath.value;
   if (!zoom.length || refused.value || pane.value === "diff") return null;
   const node = nodeOf(new TreeNames(tree.value, [model.value], ""), zoom);
   return node ? below(tree.value, node, model.value.sites.count) : null;

@@ -12,6 +12,7 @@ import { classOf, classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "../eng
 import { CHANGES, type Change } from "../engine/diff.ts";
 import type { Choice } from "../engine/residence.ts";
 import { colourings, type Colouring } from "../flame/names.ts";
+import { parseSpan, spanText, type Span } from "../flame/span.ts";
 
 export const measures = ["peak", "live", "total", "grown", "leak", "temp"] as const;
 export type MeasureWord = (typeof measures)[number];
@@ -84,6 +85,7 @@ export interface State {
   who: boolean; // on the timeline, who held it
   colour: Colouring; // of boxes: what has one of its own
   zoom: string[];
+  span: Span | null; // what of its width is seen; null: all
   row: string | null; // of a table: only its stacks (engine/rows.ts)
   thread: string | null; // only what is known to be its (engine/narrow.ts)
   size: number | null; // likewise of classes (engine/classes.ts)
@@ -91,7 +93,9 @@ export interface State {
   search: string;
   callee: string; // whose callers and callees are shown
   above: string[]; // zoom among its callers
+  spanAbove: Span | null;
   below: string[]; // and among its callees
+  spanBelow: Span | null;
   source: string; // path of the file shown
   base: "" | "capture" | number; // compared with: nothing, the other capture, a moment
   versus: string | null; // a thread that the one selected is compared with
@@ -130,6 +134,7 @@ export function emptyState(): State {
     who: true,
     colour: "crate",
     zoom: [],
+    span: null,
     row: null,
     thread: null,
     size: null,
@@ -137,7 +142,9 @@ export function emptyState(): State {
     search: "",
     callee: "",
     above: [],
+    spanAbove: null,
     below: [],
+    spanBelow: null,
     source: "",
     base: "",
     versus: null,
@@ -231,8 +238,11 @@ const readers: Record<string, Reader> = {
   who: flag("who"),
   colour: (s, text) => (s.colour = oneOf(colourings, text) ?? "crate"),
   zoom: (s, text) => s.zoom.push(text),
+  span: (s, text) => (s.span = parseSpan(text)),
   above: (s, text) => s.above.push(text),
+  spanAbove: (s, text) => (s.spanAbove = parseSpan(text)),
   below: (s, text) => s.below.push(text),
+  spanBelow: (s, text) => (s.spanBelow = parseSpan(text)),
   row: (s, text) => (s.row = text || null),
   thread: (s, text) => (s.thread = text || null),
   size: (s, text) => {
@@ -282,6 +292,8 @@ export function formatState(state: State): string {
     else if (value === null || value === none[key]) continue;
     else if (["at", "from", "to", "left", "right"].includes(key))
       add(key, timeText(value as number));
+    else if (key === "span" || key === "spanAbove" || key === "spanBelow")
+      add(key, spanText(value as Span));
     else if (key === "table") add(key, typeof value === "number" ? timeText(value) : String(value));
     else if (key === "size" || key === "lifetime") add(key, classText(key, value as number));
     else if (key === "base") add(key, value === "capture" ? value : timeText(value as number));
@@ -305,21 +317,38 @@ function write(how: "push" | "replace"): void {
   }
 }
 
-// A step the reader can take back.
-export function go(change: Partial<State>): void {
-  state.value = { ...state.peek(), ...change };
-  write("push");
-}
+// What is zoomed to anew is seen in full.
+const spansOf = { zoom: "span", above: "spanAbove", below: "spanBelow" } as const;
+export type SpanKey = (typeof spansOf)[keyof typeof spansOf];
 
 // One of many moves on the way to a step.
 export function slide(change: Partial<State>): void {
-  state.value = { ...state.peek(), ...change };
+  const next = { ...state.peek(), ...change };
+  for (const zoom of Object.keys(spansOf) as (keyof typeof spansOf)[])
+    if (zoom in change && !(spansOf[zoom] in change)) next[spansOf[zoom]] = null;
+  state.value = next;
+}
+
+// A step the reader can take back.
+export function go(change: Partial<State>): void {
+  slide(change);
+  write("push");
 }
 
 // Changed in place: not worth a step of its own.
 export function settle(change: Partial<State>): void {
   slide(change);
   write("replace");
+}
+
+const REST_MS = 200;
+let resting: ReturnType<typeof setTimeout> | undefined;
+
+// Many moves a second are more than browsers let into the address: it has them once they rest.
+export function moveSpan(key: SpanKey, span: Span | null): void {
+  slide({ [key]: span });
+  clearTimeout(resting);
+  resting = setTimeout(() => settle({}), REST_MS);
 }
 
 export function followAddress(): void {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One line above the graph: what the box under the pointer or in focus is, and the buttons for what
-// is otherwise done by right click and Escape.
+// One line above the graph: what the box under the pointer or in focus is, where one is in the
+// whole, and the buttons for what is otherwise done by right click and Escape.
 
+import type { ComponentChildren } from "preact";
 import { amount, change, share } from "../engine/units.ts";
 import type { TreeMeaning } from "./meaning.ts";
 
@@ -12,6 +13,7 @@ interface BarProps {
   node: number;
   isZoomed: boolean;
   isMenuOpen: boolean;
+  map: ComponentChildren; // where one is, zoomed
   onZoomOut: () => void;
   onMenu: (x: number, y: number) => void;
 }
@@ -28,10 +30,15 @@ export function Bar(props: BarProps) {
         <b>{meaning.names.shortOf(node).slice(0, 300)}</b> {figuresOf(props)}{" "}
         <span class="flame-bar-place">{meaning.names.placeOf(node)}</span>
       </span>
-      {isZoomed && (
-        <button type="button" onClick={props.onZoomOut}>
-          Zoom out
-        </button>
+      {isZoomed ? (
+        <>
+          {props.map}
+          <button type="button" onClick={props.onZoomOut}>
+            Zoom out
+          </button>
+        </>
+      ) : (
+        <span class="flame-hint">Ctrl + wheel: nearer</span>
       )}
       <button
         type="button"

@@ -9,6 +9,7 @@ import type { Meaning, Scene, Window } from "./draw.ts";
 import { Fitter } from "./fit.ts";
 import type { Layout, Range } from "./layout.ts";
 import { type Palette, readPalette } from "./palette.ts";
+import { rangeOfSpan, type Span } from "./span.ts";
 import { Surface } from "./surface.ts";
 
 export const ROW_HEIGHT = 20; // CSS pixels
@@ -49,11 +50,19 @@ export class Chart {
     this.surface = new Surface(context);
   }
 
-  show(layout: Layout, meaning: Meaning, zoom: number, flipped: boolean): void {
+  show(layout: Layout, meaning: Meaning, zoom: number, span: Span | null, flipped: boolean): void {
     this.zoom = zoom < layout.tree.count && layout.hasBox(zoom) ? zoom : 0;
-    const range = layout.rangeOf(this.zoom);
+    const range = rangeOfSpan(layout.rangeOf(this.zoom), span);
     const zoomRow = layout.rowOf(this.zoom);
     this.scene = { layout, meaning, range, zoomRow, nRows: 0, flipped };
+    this.rows = [];
+    this.countRows();
+  }
+
+  // The same boxes, another part of their width.
+  look(span: Span | null): void {
+    if (!this.scene) return;
+    this.scene.range = rangeOfSpan(this.scene.layout.rangeOf(this.zoom), span);
     this.rows = [];
     this.countRows();
   }

@@ -14,9 +14,12 @@ import type { Rect } from "./chart.ts";
 import { copyText } from "./clipboard.ts";
 import { Crumbs } from "./crumbs.tsx";
 import { type Shown, useChosen, useScenery, useSettled, useStage } from "./hooks.ts";
+import { useHand } from "./hand.ts";
 import { commandOf, type Command } from "./keys.ts";
 import { Menu } from "./menu.tsx";
+import { Minimap } from "./minimap.tsx";
 import { Mirror } from "./mirror.tsx";
+import { moved, nearer, reaching, type Span } from "./span.ts";
 import { Tooltip, type TipTarget } from "./tooltip.tsx";
 import { nodeOf, pathOf } from "./walk.ts";
 import "./flame.css";
@@ -24,7 +27,9 @@ import "./flame.css";
 export interface FlameProps extends Shown {
   whole: number; // what shares are of
   label: string; // what the picture shows: "live bytes at the peak"
+  span: Span | null; // what of the width of that is seen; null: all
   onZoom: (path: string[]) => void;
+  onSpan: (span: Span | null) => void;
   onMenu: (action: FlameAction, target: FlameTarget) => void;
   onSelect?: (target: FlameTarget) => void;
   editorLink?: EditorLink;
@@ -33,6 +38,7 @@ export interface FlameProps extends Shown {
 
 const HELP =
   "Arrow keys walk from box to box, Enter zooms to one, Escape zooms out, Home goes to the root, " +
+  "plus and minus come nearer and go away, Shift and arrow keys move along then, " +
   "the menu key or Shift F10 shows what else can be done.";
 
 interface MenuState {
@@ -42,7 +48,7 @@ interface MenuState {
 }
 
 export function Flame(props: FlameProps) {
-  const { tree, whole, label, flipped, onZoom, onMenu, onSelect, editorLink, more } = props;
+  const { tree, whole, label, span, flipped, onZoom, onMenu, onSelect, editorLink, more } = props;
   const { names, layout, meaning, zoomNode, isEmpty } = useScenery(props);
   const chosen = useChosen(names);
   const cursor = chosen.node ?? zoomNode;
@@ -55,9 +61,13 @@ export function Flame(props: FlameProps) {
   const id = useId();
 
   useLayoutEffect(() => {
-    stage.current?.show(layout, meaning, zoomNode, flipped);
+    stage.current?.show(layout, meaning, zoomNode, span, flipped);
     setTip(null);
   }, [layout, meaning, zoomNode, flipped]);
+  useLayoutEffect(() => {
+    stage.current?.look(span);
+    if (pointer.current) follow.current();
+  }, [span]);
   useEffect(() => stage.current?.reveal(zoomNode), [zoomNode]);
 
   const focusGrid = useCallback(() => grid.current?.focus({ preventScroll: true }), []);
@@ -72,7 +82,16 @@ export function Flame(props: FlameProps) {
   const zoomTo = (node: number) => {
     goTo(node);
     if (node !== zoomNode) onZoom(pathOf(names, node));
+    else if (span) see(null);
   };
+  const latest = useRef(span);
+  latest.current = span;
+  const see = (next: Span | null) => {
+    latest.current = next;
+    stage.current?.look(next);
+    props.onSpan(next);
+  };
+  const hand = useHand({ span: latest, scroller: elements.scroller, onSpan: see });
   const openMenu = (node: number, x: number, y: number) => {
     setTip(null);
     setMenu({ node, x, y });
@@ -86,12 +105,23 @@ export function Flame(props: FlameProps) {
     else onMenu(action as FlameAction, targetOf(names, node));
   };
 
+  // Of a box, in what is seen.
+  const middleOf = (node: number) => {
+    const { from, to } = stage.current!.chart.range;
+    const middle = (layout.left(node) + layout.right(node)) / 2;
+    return Math.min(1, Math.max(0, (middle - from) / (to - from || 1)));
+  };
   const obey = (command: Command) => {
     if (command.do === "copy") return void act("copy-stack", cursor);
+    if (command.do === "all") return see(null);
+    if (command.do === "move") return see(moved(latest.current, command.by));
+    if (command.do === "near")
+      return see(nearer(latest.current, middleOf(cursor), command.factor));
     const isOut = command.do === "go" && tree.depth(command.node) < tree.depth(zoomNode);
     if (command.do === "zoom" || (command.do === "go" && isOut)) return zoomTo(command.node);
     if (command.do === "go") goTo(command.node);
     const node = command.do === "go" ? command.node : cursor;
+    if (span) see(reaching(span, layout.rangeOf(zoomNode), layout.rangeOf(node)));
     stage.current?.reveal(node);
     const rect = stage.current?.clientRectOf(node);
     if (!rect) return;
@@ -100,7 +130,8 @@ export function Flame(props: FlameProps) {
     else openMenu(node, rect.x + Math.min(40, rect.width / 2), rect.y + rect.height);
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    const command = commandOf(event, { tree, cursor, zoom: zoomNode, flipped });
+    const where = { tree, cursor, zoom: zoomNode, flipped };
+    const command = commandOf(event, { ...where, isNear: span !== null });
     if (event.key === "Escape") setTip(null);
     if (!command) return;
     event.preventDefault();
@@ -115,6 +146,10 @@ export function Flame(props: FlameProps) {
   };
   const onPointerMove = (event: PointerEvent) => {
     const { clientX: x, clientY: y } = event;
+    if (hand.drag(event)) {
+      pointer.current = null;
+      return setTip(null);
+    }
     pointer.current = event.pointerType === "touch" || menu ? null : { x, y };
     if (pointer.current) tipAt(x, y);
     else setTip(null);
@@ -132,6 +167,7 @@ export function Flame(props: FlameProps) {
   const onClick = (event: MouseEvent) => {
     const hit = hitOf(event);
     focusGrid();
+    if (hand.wasDragged.current) return;
     if (hit && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey)
       zoomTo(hit.node);
   };
@@ -188,9 +224,19 @@ export function Flame(props: FlameProps) {
         meaning={meaning}
         whole={whole}
         node={hovered ?? cursor}
-        isZoomed={zoomNode > 0}
+        isZoomed={zoomNode > 0 || span !== null}
         isMenuOpen={menu !== null}
-        onZoomOut={() => zoomTo(0)}
+        map={
+          <Minimap
+            layout={layout}
+            zoom={zoomNode}
+            span={span}
+            flipped={flipped}
+            controls={`${id}-canvas`}
+            onSpan={see}
+          />
+        }
+        onZoomOut={() => (zoomNode > 0 ? zoomTo(0) : see(null))}
         onMenu={(x, y) => openMenu(cursor, x, y)}
       />
       {zoomNode > 0 && <Crumbs names={names} node={zoomNode} onZoom={zoomTo} />}
@@ -199,9 +245,15 @@ export function Flame(props: FlameProps) {
           <div class="flame-window" ref={elements.window}>
             <canvas
               ref={elements.canvas}
+              id={`${id}-canvas`}
+              class={span ? "near" : ""}
               role="img"
               aria-label={label}
               aria-describedby={`${id}-help`}
+              onWheel={hand.onWheel}
+              onPointerDown={hand.onPointerDown}
+              onPointerUp={hand.letGo}
+              onPointerCancel={hand.letGo}
               onPointerMove={onPointerMove}
               onPointerLeave={() => setTip(null)}
               onClick={onClick}

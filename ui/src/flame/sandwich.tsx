@@ -8,7 +8,7 @@ import { Flame, type FlameProps } from "./flame.tsx";
 
 type Shared = Omit<
   FlameProps,
-  "tree" | "views" | "flipped" | "matches" | "zoom" | "onZoom" | "rootLabel"
+  "tree" | "views" | "flipped" | "matches" | "zoom" | "onZoom" | "span" | "onSpan" | "rootLabel"
 >;
 
 export interface SandwichHalf {
@@ -17,6 +17,8 @@ export interface SandwichHalf {
   matches: Uint8Array | null;
   zoom: readonly string[];
   onZoom: (path: string[]) => void;
+  span: FlameProps["span"];
+  onSpan: FlameProps["onSpan"];
 }
 
 export interface SandwichProps extends Shared {

@@ -6,6 +6,7 @@
 import { Chart, ROW_HEIGHT, type Hit, type Rect } from "./chart.ts";
 import type { Meaning } from "./draw.ts";
 import type { Layout } from "./layout.ts";
+import type { Span } from "./span.ts";
 
 export interface StageElements {
   scroller: HTMLElement;
@@ -50,10 +51,17 @@ export class Stage {
     removeEventListener("resize", this.zoomed);
   }
 
-  show(layout: Layout, meaning: Meaning, zoom: number, flipped: boolean): void {
+  show(layout: Layout, meaning: Meaning, zoom: number, span: Span | null, flipped: boolean): void {
     const fromRoot = flipped === this.flipped ? this.distanceFromRoot() : 0;
     this.flipped = flipped;
-    this.chart.show(layout, meaning, zoom, flipped);
+    this.chart.show(layout, meaning, zoom, span, flipped);
+    this.place(fromRoot);
+    this.redraw();
+  }
+
+  look(span: Span | null): void {
+    const fromRoot = this.distanceFromRoot();
+    this.chart.look(span);
     this.place(fromRoot);
     this.redraw();
   }

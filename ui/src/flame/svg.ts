@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The picture as it is seen, as a file: what it is zoomed to and all below, each box with its name,
-// its number and its share in its title. Boxes narrower than a pixel are left out.
+// The picture as it is seen, as a file: what it is zoomed to and all below, or of its width what is
+// seen, each box with its name, its number and its share in its title. Boxes narrower than a pixel
+// are left out.
 
 import { amount, share } from "../engine/units.ts";
 import type { TreeMeaning } from "./meaning.ts";
 import type { Palette } from "./palette.ts";
 import { Style } from "./palette.ts";
+import { rangeOfSpan, type Span } from "./span.ts";
 
 const WIDTH = 1200;
 const ROW = 18;
@@ -25,10 +27,13 @@ function labelOf(meaning: TreeMeaning, node: number, width: number): string {
 }
 
 export function svgOf(
-  meaning: TreeMeaning, palette: Palette, zoom: number, flipped: boolean, title: string,
+  meaning: TreeMeaning, palette: Palette, zoom: number, span: Span | null, flipped: boolean,
+  title: string,
 ): string {
   const { tree, names, options } = meaning;
-  const whole = tree.width(zoom);
+  const all = { from: 0, to: tree.width(zoom) };
+  const { from, to } = rangeOfSpan(all, span);
+  const scale = WIDTH / (to - from);
   const parts: string[] = [];
   const base = tree.depth(zoom);
   let rows = 1;
@@ -36,8 +41,9 @@ export function svgOf(
     const fill = palette.fills[style];
     return typeof fill === "string" ? fill : (palette.fills[Style.runtime] as string);
   };
-  const put = (node: number, left: number) => {
-    const width = (WIDTH * tree.width(node)) / whole;
+  const put = (node: number, begin: number) => {
+    const left = Math.max(0, begin);
+    const width = Math.min(WIDTH, begin + scale * tree.width(node)) - left;
     if (width < 1) return;
     const row = tree.depth(node) - base;
     rows = Math.max(rows, row + 1);
@@ -56,13 +62,13 @@ export function svgOf(
           : "") +
         "</g>",
     );
-    let at = left;
+    let at = begin;
     for (let child = tree.firstChild[node]; child < tree.firstChild[node + 1]; child++) {
       put(child, at);
-      at += (WIDTH * tree.width(child)) / whole;
+      at += scale * tree.width(child);
     }
   };
-  if (whole > 0) put(zoom, 0);
+  if (to > from) put(zoom, -scale * from);
   const top = (row: number) => (flipped ? rows - 1 - row : row) * ROW;
   const body = parts.join("\n").replace(/\{(\d+)(t?)\}/g, (_, row: string, isText: string) =>
     String(top(Number(row)) + (isText ? ROW - 5 : 0)));
