@@ -39,6 +39,9 @@
 #include "store/codes.h"
 
 #define TIDE_STORE_MAGIC "TideStor"
+// Of the layout, whatever the program's own version. 12 is the first that every later reader opens:
+// whoever raises it has the reader take the former one as well (observe/store_view.c), and keeps a
+// store of the new one in tests/golden.
 #define TIDE_STORE_VERSION 12u
 
 enum tide_store_arch { TIDE_ARCH_X86_64 = 1, TIDE_ARCH_AARCH64 = 2 };
