@@ -146,4 +146,31 @@ export const tests = {
     await page.keyboard.press("Escape");
     await spanIs(page, null, "Escape elsewhere on the page");
   },
+
+  // The box at the left edge, below main, by hand and by keyboard alone.
+  async heaviest_first(ground, look) {
+    const page = await look(`${ground.served.url}#pane=graph`);
+    const [said, canvas] = [await heading(page), page.locator(".flame canvas")];
+    const leftmost = async (of) => {
+      await shown(of);
+      await of.mouse.move(1, 1);
+      await of.locator(".flame canvas").hover({ position: { x: 5, y: 50 } });
+      return of.locator(".flame-tip-name").innerText();
+    };
+    await canvas.waitFor();
+    const { groups } = ground.json("report", "phases.tide", "--group", "function");
+    const heaviest = groups[0].function;
+    const byName = await leftmost(page);
+    expect(byName !== heaviest, `${byName} comes first by name, too`);
+    await page.keyboard.press("w");
+    await becomes(() => page.url().endsWith("#pane=graph&order=weight"), true, "W in the address");
+    expectEqual(await leftmost(page), heaviest, "W");
+    expectEqual(await heading(page), said, "the sum");
+    expectEqual(await leftmost(await look(page.url())), heaviest, "by the address");
+    const choice = page.getByLabel("Order");
+    expectEqual(await choice.inputValue(), "weight", "the choice");
+    await choice.selectOption("by name");
+    await becomes(() => page.url().includes("order"), false, "chosen");
+    expectEqual(await leftmost(page), byName, "as it was");
+  },
 };

@@ -25,7 +25,7 @@ import { buildDiffTree, type Tree } from "../engine/tree.ts";
 import { shareWrappers } from "../engine/wrappers.ts";
 import { range } from "./moments.ts";
 import { model, question, searchFault, searchRegex, searchText, session } from "./session.ts";
-import { shape, usedLook, view } from "./session.ts";
+import { ordered, shape, usedLook, view } from "./session.ts";
 import { state } from "./state.ts";
 
 export interface Side {
@@ -145,7 +145,7 @@ export const tree = computed<Tree | null>(() => {
   if (!of || fault.value) return null;
   const { before, after } = of;
   const [then, now] = [before, after].map((side) => weighIn(side.view, side.question));
-  return buildDiffTree(before.view, then, after.view, now, shape.value);
+  return ordered(buildDiffTree(before.view, then, after.view, now, shape.value));
 });
 
 export const found = computed<Matches | null>(() =>

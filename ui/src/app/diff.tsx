@@ -21,7 +21,7 @@ import { fault, found, foundPlace, groupFault, kind } from "./comparison.ts";
 import { places, sides, total, tree } from "./comparison.ts";
 import type { Side, Sides } from "./comparison.ts";
 import { Marked } from "./found.tsx";
-import { editorLink, heightOf, onMenu } from "./graph.tsx";
+import { editorLink, heightOf, onMenu, OrderChoice } from "./graph.tsx";
 import { Refusal, Th } from "./parts.tsx";
 import { model, searchRegex, session } from "./session.ts";
 import { use } from "./signals.ts";
@@ -187,6 +187,9 @@ function DiffGraph({ of: { before, after }, made }: { of: Sides; made: Tree }) {
         onMenu={onMenu}
         editorLink={editorLink}
       />
+      <div class="colours">
+        <OrderChoice />
+      </div>
     </div>
   );
 }

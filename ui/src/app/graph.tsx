@@ -7,6 +7,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { exactly } from "../engine/look.ts";
+import { orders, type Order } from "../engine/order.ts";
 import { GROUP_TERMS } from "../engine/terms.ts";
 import type { Tree } from "../engine/tree.ts";
 import type { FlameTarget } from "../flame/actions.ts";
@@ -68,7 +69,7 @@ export function StackGraph() {
         colouring={colouring}
         more={tipOf}
       />
-      <ColourLegend made={made} />
+      <Choices made={made} />
     </div>
   );
 }
@@ -104,6 +105,38 @@ export function legendOf(names: TreeNames): string[] {
 
 const fillOf = (group: string) => `var(--flame-${groupColour(group)})`;
 
+const orderWords: Record<Order, string> = { name: "by name", weight: "heaviest first" };
+
+export function turnOrder(): void {
+  go({ order: state.peek().order === "name" ? "weight" : "name" });
+}
+
+// How boxes lie beside each other. By name they keep their places when numbers change.
+export function OrderChoice() {
+  const { order } = use(state);
+  return (
+    <label title="W">
+      Order{" "}
+      <select value={order} onChange={turnOrder}>
+        {orders.map((one) => (
+          <option key={one} value={one}>
+            {orderWords[one]}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function Choices({ made }: { made: Tree }) {
+  return (
+    <div class="colours">
+      <OrderChoice />
+      <ColourLegend made={made} />
+    </div>
+  );
+}
+
 function ColourLegend({ made }: { made: Tree }) {
   const of = use(model);
   const { colour } = use(state);
@@ -115,7 +148,7 @@ function ColourLegend({ made }: { made: Tree }) {
   const change = (event: Event) =>
     settle({ colour: (event.target as HTMLSelectElement).value as Colouring });
   return (
-    <div class="colours">
+    <>
       <label>
         Colour by{" "}
         <select value={colour} onChange={change}>
@@ -134,7 +167,7 @@ function ColourLegend({ made }: { made: Tree }) {
           </li>
         ))}
       </ul>
-    </div>
+    </>
   );
 }
 

@@ -4,6 +4,7 @@
 
 import { signal } from "@preact/signals-core";
 import { timeOf } from "../engine/question.ts";
+import { turnOrder } from "./graph.tsx";
 import { clearRange, moment, toEnd, toLocalPeak, toPeak, zoomKey } from "./moments.ts";
 import { model, pane, session } from "./session.ts";
 import { go, panes, settle, state } from "./state.ts";
@@ -26,6 +27,7 @@ export const keyWords: [string, string][] = [
   ["O", "rows lead with your own code, or with the libraries it called"],
   ["I", "invert: from the allocation outwards"],
   ["F", "flip: root below or above"],
+  ["W", "boxes: heaviest first, or by name"],
   ["/", "search"],
   ["1 … 9, 0", "panes, in their order"],
   ["B", "compare with the moment selected; again: with nothing"],
@@ -69,6 +71,7 @@ const actions: Record<string, () => void> = {
   r: () => go({ runtime: !state.peek().runtime }),
   o: turnBlame,
   i: () => go({ invert: !state.peek().invert, zoom: [] }),
+  w: turnOrder,
   f: () => go({ flip: !state.peek().flip }),
   "+": () => zoomKey(0.5),
   "-": () => zoomKey(2),

@@ -17,11 +17,11 @@ import { amount, share } from "../engine/units.ts";
 import { cleanWithin } from "../flame/clean.ts";
 import { Sandwich, type SandwichHalf } from "../flame/sandwich.tsx";
 import { toldNames } from "./columns.ts";
-import { editorLink, heightOf, onMenu } from "./graph.tsx";
+import { editorLink, heightOf, onMenu, OrderChoice } from "./graph.tsx";
 import { Refusal } from "./parts.tsx";
 import { seen as ready } from "./pictures.ts";
 import { rerooted } from "./reroot.ts";
-import { model, question, refused, searchFault, searchText, shape } from "./session.ts";
+import { model, ordered, question, refused, searchFault, searchText, shape } from "./session.ts";
 import { usedLook, view, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, moveSpan, state } from "./state.ts";
@@ -63,7 +63,7 @@ function side(kind: "callers" | "callees") {
   const isReady = computed(() => shown.value !== null);
   const seen = computed(() => shown.value!.view);
   const tree = computed(() =>
-    rerooted(buildTree(seen.value, weights.value, shown.value!.picture)),
+    rerooted(ordered(buildTree(seen.value, weights.value, shown.value!.picture))),
   );
   const found = computed(() =>
     searchText.value && !searchFault.value
@@ -162,6 +162,9 @@ function Halves({ name }: { name: string }) {
         onMenu={onMenu}
         editorLink={editorLink}
       />
+      <div class="colours">
+        <OrderChoice />
+      </div>
     </div>
   );
 }

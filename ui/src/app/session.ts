@@ -16,6 +16,7 @@ import {
 } from "../engine/look.ts";
 import type { Picture } from "../engine/errands.ts";
 import type { Model } from "../engine/model.ts";
+import { inOrder } from "../engine/order.ts";
 import { weighIn } from "../engine/narrow.ts";
 import {
   defaultQuestion,
@@ -123,8 +124,13 @@ export const weights = computed(() =>
 export const wanted = computed(() => wantedWeight(view.value, weights.value));
 export const wholeWeight = computed(() => (refused.value ? 0 : whole(model.value, question.value)));
 
+const order = computed(() => state.value.order);
+
+// As boxes are to be beside each other.
+export const ordered = (made: Tree) => inOrder(made, order.value);
+
 export const tree = computed<Tree>(() =>
-  buildTree(view.value, weights.value, shape.value),
+  ordered(buildTree(view.value, weights.value, shape.value)),
 );
 
 export const searchText = part((s) => s.search);

@@ -10,6 +10,7 @@
 import { signal } from "@preact/signals-core";
 import { classOf, classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "../engine/classes.ts";
 import { CHANGES, type Change } from "../engine/diff.ts";
+import { orders, type Order } from "../engine/order.ts";
 import type { Choice } from "../engine/residence.ts";
 import { colourings, type Colouring } from "../flame/names.ts";
 import { parseSpan, spanText, type Span } from "../flame/span.ts";
@@ -81,6 +82,7 @@ export interface State {
   lines: boolean; // lines of a function are nodes of their own
   invert: boolean;
   flip: boolean; // root below
+  order: Order; // of boxes beside each other
   rss: boolean; // on the timeline
   who: boolean; // on the timeline, who held it
   colour: Colouring; // of boxes: what has one of its own
@@ -130,6 +132,7 @@ export function emptyState(): State {
     lines: false,
     invert: false,
     flip: false,
+    order: "name",
     rss: true,
     who: true,
     colour: "crate",
@@ -234,6 +237,7 @@ const readers: Record<string, Reader> = {
   lines: flag("lines"),
   invert: flag("invert"),
   flip: flag("flip"),
+  order: (s, text) => (s.order = oneOf(orders, text) ?? "name"),
   rss: flag("rss"),
   who: flag("who"),
   colour: (s, text) => (s.colour = oneOf(colourings, text) ?? "crate"),
