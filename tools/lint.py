@@ -21,6 +21,7 @@ import tree
 
 ROOT = tree.ROOT
 BUILD = ROOT / "build"
+TIDIED = BUILD / "lint-tidy"  # how clang-tidy is to see each source, and what it found good
 
 
 def run(*command):
@@ -57,7 +58,8 @@ def tidy_one(source):
     # The path analyser does not see through system calls in assembly, so the recorder, which makes
     # no others, gets the other checks alone. Options of gcc's that clang lacks do not matter.
     recorder = source.parent.relative_to(ROOT / "src").parts[0] in tree.RECORDER
-    command = ["clang-tidy", "--quiet", "-p", str(BUILD), "--extra-arg=-Wno-unknown-warning-option",
+    command = ["clang-tidy", "--quiet", "-p", str(TIDIED),
+               "--extra-arg=-Wno-unknown-warning-option",
                "--extra-arg=-Wno-ignored-optimization-argument",
                *(["--checks=-clang-analyzer-*"] if recorder else []),
                *(f"--extra-arg={word}" for word in PATHS), str(source)]
@@ -86,12 +88,14 @@ def fingerprint(source, files, how):
 
 
 def commands():
-    """{source: how it is compiled} of the command and of the library."""
+    """{source: its entry of compile_commands.json} of the command and of the libraries. Most of the
+    recorder is compiled anew for its agent and for several tests, of the same text, and clang-tidy
+    would look at each: once is enough, as what is installed has it, which comes first."""
     found = {}
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         path = pathlib.Path(os.path.normpath(os.path.join(entry["directory"], entry["file"])))
         if (ROOT / "src") in path.parents:
-            found[path] = found.get(path, "") + entry["command"]
+            found.setdefault(path, entry)
     return found
 
 
@@ -100,10 +104,11 @@ def tidy():
     not looked at again until something changes that the answer depends on."""
     tool = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True).stdout
     tool += (ROOT / ".clang-tidy").read_text() + pathlib.Path(__file__).read_text()
-    ours, files, known = commands(), included(), BUILD / "lint-tidy"
-    known.mkdir(exist_ok=True)
-    stamps = {path: known / fingerprint(path, files[path], tool + how)
-              for path, how in ours.items() if path in files}
+    ours, files = commands(), included()
+    TIDIED.mkdir(exist_ok=True)
+    (TIDIED / "compile_commands.json").write_text(json.dumps(list(ours.values())))
+    stamps = {path: TIDIED / fingerprint(path, files[path], tool + entry["command"])
+              for path, entry in ours.items() if path in files}
     asked = [path for path in sorted(ours) if path not in stamps or not stamps[path].exists()]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(tidy_one, asked))
