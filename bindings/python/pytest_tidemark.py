@@ -4,6 +4,7 @@
 The numbers are those of Tidemark's recorder, where it is in the process (`tidemark run -- python3
 -m pytest`), through the functions of its C header.
 """
+import collections
 import ctypes
 import errno
 import gc
@@ -42,6 +43,21 @@ class Recorder:
         self.begin_region = getattr(here, "tidemark_v1_region_begin", None)
         self.end_region = getattr(here, "tidemark_v1_region_end", None)
         self.is_there = self.begin_region is not None and self.end_region is not None
+
+    @staticmethod
+    def why_not():
+        """Why there is none to ask, and what to do."""
+        start = "start it with 'tidemark run -- python3 -m pytest'"
+        try:
+            with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+                came_later = any("/memfd:tidemark-agent-store" in line for line in maps)
+        except OSError:
+            came_later = False
+        if came_later:
+            return ("the recorder was put into this process after it had begun (by 'tidemark "
+                    "attach', or because its Python is not one of glibc's), and cannot be asked; "
+                    f"{start}, with a Python of glibc's")
+        return f"no recorder in this process; {start}"
 
     @staticmethod
     def _check(status):
@@ -106,7 +122,7 @@ class Budget:
 
 
 recorder = Recorder()
-unjudged = []
+unjudged = {}  # why, by test
 
 
 def pytest_addoption(parser):
@@ -126,10 +142,9 @@ def pytest_pyfunc_call(pyfuncitem):
     budget = Budget(mark) if mark else None
     if not budget or not recorder.is_there:
         if budget and pyfuncitem.config.getoption("heap_required"):
-            pytest.fail("no recorder in this process: start it with 'tidemark run -- python3 -m "
-                        "pytest'", pytrace=False)
+            pytest.fail(recorder.why_not(), pytrace=False)
         if budget:
-            unjudged.append(pyfuncitem.nodeid)
+            unjudged[pyfuncitem.nodeid] = recorder.why_not()
         yield
         return
     names = pyfuncitem._fixtureinfo.argnames  # as pytest itself calls it
@@ -153,7 +168,5 @@ def pytest_pyfunc_call(pyfuncitem):
 
 
 def pytest_terminal_summary(terminalreporter):
-    if unjudged:
-        terminalreporter.write_line(
-            f"{len(unjudged)} heap budgets were not judged: no recorder in this process; start it "
-            "with 'tidemark run -- python3 -m pytest'")
+    for why, n in collections.Counter(unjudged.values()).items():
+        terminalreporter.write_line(f"{n} heap budgets were not judged: {why}")

@@ -235,6 +235,8 @@ const struct tide_name_rule tide_builtin_rules[] = {
     FUNCTION(ALLOCATOR, "tidemark_event"),
     FUNCTION(ALLOCATOR, "tidemark_block_alloc"),
     FUNCTION(ALLOCATOR, "tidemark::ad_hoc_event"),
+    FUNCTION(ALLOCATOR, "tidemark::door::*"),
+    FUNCTION(ALLOCATOR, "tidemark::pool::*"),
     FUNCTION(ALLOCATOR, "tidemark::recorder::*"),
     FUNCTION(ALLOCATOR, "sh_x*alloc"),
     FUNCTION(ALLOCATOR, "g_slice_copy"),

@@ -14,10 +14,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 
@@ -26,6 +28,7 @@ ROOT = HERE.parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/e2e")]
 import crates  # noqa: E402
 import record  # noqa: E402
+import report_json  # noqa: E402
 
 CRATE = ROOT / "bindings/rust"
 # Where the tests of a test program are counted.
@@ -44,9 +47,9 @@ class Ground:
         self.target = options.tidemark.parent / "bindings-rust"
         self.scratch = pathlib.Path(scratch)
 
-    def run(self, *command, cwd=None, env=(), status=0):
+    def run(self, *command, cwd=None, env=(), status=0, given=None):
         """What it printed, and what it said."""
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True,
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, input=given,
                               cwd=cwd or self.scratch, timeout=300, check=False,
                               env={**os.environ, "RUST_BACKTRACE": "0", **dict(env)})
         expect(done.returncode == status,
@@ -81,8 +84,8 @@ class Ground:
                         *command, **options)
 
     def report(self, path):
-        told, _ = self.run(self.tidemark, "report", "--json", path)
-        return json.loads(told)
+        told, _ = self.run(self.tidemark, "report", "--json", "--all", path)
+        return report_json.loads(told)
 
 
 def n_passed(printed):
@@ -231,34 +234,54 @@ def crate_writes_profiles(ground):
         expect(ground.report(ground.scratch / saved[1]), "nothing in it")
 
 
+@contextlib.contextmanager
+def started(*command, **options):
+    """A process to speak with, gone in the end."""
+    with subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, **options) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def answer(process, line):
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+    return process.stdout.readline().rstrip("\n")
+
+
+@contextlib.contextmanager
+def attached(ground, pid):
+    """What happens meanwhile is in x.tide."""
+    with subprocess.Popen([ground.tidemark, "attach", "-f", "-o", "x.tide", str(pid)],
+                          cwd=ground.scratch, stderr=subprocess.PIPE, text=True) as tracer:
+        try:
+            said = tracer.stderr.readline()
+            expect("recording process" in said, said)
+            yield
+            tracer.send_signal(signal.SIGINT)
+            said = tracer.communicate(timeout=60)[1]
+            expect(tracer.returncode == 0, said)
+        finally:
+            if tracer.poll() is None:
+                tracer.kill()
+
+
 def crate_is_heard_when_attached_to(ground):
     """Scopes, events and profiles, of a recorder that came later; none before it and after."""
-    service = subprocess.Popen([ground.built("--examples")["service"]], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    tracer = None
-
     def requests(n, is_profiled):
         for _ in range(n):
-            service.stdin.write("users\n")
-            service.stdin.flush()
-            said = service.stdout.readline()
-            expect(f"is profiled: {is_profiled}" in said, said)
+            said = answer(service, "users")
+            expect(said.endswith(f"is profiled: {is_profiled}"), said)
 
-    try:
+    with started(ground.built("--examples")["service"]) as service:
         service.stdout.readline()
         requests(2, "false")
-        tracer = subprocess.Popen([ground.tidemark, "attach", "-o", "x.tide", str(service.pid)],
-                                  cwd=ground.scratch, stderr=subprocess.PIPE, text=True)
-        said = tracer.stderr.readline()
-        expect("recording process" in said, said)
-        requests(3, "true")
-        tracer.send_signal(signal.SIGINT)
-        said = tracer.communicate(timeout=60)[1]
-        expect(tracer.returncode == 0, said)
+        with attached(ground, service.pid):
+            requests(3, "true")
         requests(2, "false")
-    finally:
-        if tracer and tracer.poll() is None:
-            tracer.kill()
         service.stdin.close()
         expect(service.wait(timeout=30) == 0, "it ended otherwise")
     told, _ = ground.run(ground.tidemark, "report", "--json", "--group", "scope", "x.tide")
@@ -267,6 +290,44 @@ def crate_is_heard_when_attached_to(ground):
     told, _ = ground.run(ground.tidemark, "report", "--json", "--events", "x.tide")
     counts = [(site["allocations"], site["bytes"]) for site in json.loads(told)["sites"]]
     expect(counts == [(3, 15)], counts)
+
+
+def expect_pools(ground, capture, n_words, n_bytes):
+    """Words that an arena keeps are blocks, by who took them, and its piece of 1 MiB is none."""
+    report = ground.report(capture)
+    sites = [site for site in report["sites"]
+             if "keep_words" in str([frame["function"] for frame in site["frames"]])]
+    counts = [sum(site[key] for site in sites) for key in ("allocations", "bytes", "frees")]
+    expect(counts == [n_words, n_bytes, n_words], f"{capture}: {counts} {sites}")
+    pools = {row["name"]: row for row in report["image"]["allocators"]}["its own pools"]
+    expect(pools["allocations"] == n_words, f"{capture}: {pools}")
+    expect(report["totals"]["peak_bytes"] < 100_000, f"{capture}: {report['totals']}")
+    expect(not report["completeness"]["unknown_frees"], f"{capture}: {report['completeness']}")
+
+
+def crate_tells_of_pools(ground):
+    """Under every kind of recorder; without one nothing is done, and nothing is said."""
+    program = ground.built("--examples")["arena"]
+    lines = "to be or\nnot to be\n\nthat is the question\n"
+    told = ("ready\n{} of its words recorded\n{} of its words recorded\nall gone, recorded: {}\n"
+            "{} of its words recorded\n")
+    printed, said = ground.run(program, given=lines)
+    expect(printed == told.format(0, 0, "false", 0) and not said, f"{printed} {said}")
+    printed, said = ground.recorded(program, given=lines)
+    expect(printed == told.format(3, 3, "true", 4) and not said, f"{printed} {said}")
+    expect_pools(ground, "run.tide", 10, 30)
+    linked = ground.from_crates("tests/bindings/linked").parent / "arena"
+    printed, said = ground.run(linked, given=lines)
+    expect(printed == told.format(3, 3, "true", 4) and not said, f"{printed} {said}")
+    expect_pools(ground, next(ground.scratch.glob("tidemark.arena.*.store")), 10, 30)
+    with started(program) as arena:
+        arena.stdout.readline()
+        expect((said := answer(arena, "to be")) == "0 of its words recorded", said)
+        with attached(ground, arena.pid):
+            expect((said := answer(arena, "or not")) == "2 of its words recorded", said)
+            expect((said := answer(arena, "")) == "all gone, recorded: true", said)
+        expect((said := answer(arena, "to be")) == "0 of its words recorded", said)
+    expect_pools(ground, "x.tide", 2, 5)
 
 
 def cargo_tidemark(ground):
@@ -318,8 +379,9 @@ fn loads() {
 # asks for them and as strictly as it reads them, then runs each as a process of its own.
 NEXTEST = r"""#!/usr/bin/env python3
 import json, os, re, subprocess, sys
-assert sys.argv[1] == "--config" and sys.argv[3:] == ["nextest", "run"], sys.argv
-runner = json.loads(re.fullmatch(r"target\.'cfg\(all\(\)\)'\.runner = (\[.*\])", sys.argv[2])[1])
+# cargo keeps what it is told before the name of somebody else's command to itself.
+assert sys.argv[1:4] == ["nextest", "run", "--config"] and len(sys.argv) == 5, sys.argv
+runner = json.loads(re.fullmatch(r"target\.'cfg\(all\(\)\)'\.runner = (\[.*\])", sys.argv[4])[1])
 def ask(*words):
     command = [*runner, os.environ["TEST_PROGRAM"], *words]
     return subprocess.run(command, capture_output=True, text=True)
@@ -336,21 +398,22 @@ for line in listed.stdout.splitlines():
         print(done.stderr)
 sys.exit(100 if failed else 0)
 """
-
-
-def nextest_budgets(ground):
-    """Every test is a process under nextest, and so has the budget for itself. nextest itself is
-    no package of Debian's: what it does to a runner is played as its documentation has it."""
-    command = ground.built("--bins")["cargo-tidemark"]
-    theirs = ground.scratch / "tests.rs"
-    theirs.write_text("""
+NEXTEST_TESTS = """
 #[test]
-fn frugal() { assert_eq!(vec![1u8; 1000].len(), 1000); }
+fn frugal() { assert_eq!(std::hint::black_box(vec![1u8; 1000]).len(), 1000); }
 #[test]
 fn lavish() { assert_eq!(std::hint::black_box(vec![1u8; 300_000]).len(), 300_000); }
 #[test]
 fn wrong() { assert_eq!(1, 2); }
-""")
+"""
+
+
+def nextest_budgets(ground):
+    """Every test is a process under nextest, and so has the budget for itself. nextest itself is
+    no package of Debian's: what it does to a runner is played here, for where it is not."""
+    command = ground.built("--bins")["cargo-tidemark"]
+    theirs = ground.scratch / "tests.rs"
+    theirs.write_text(NEXTEST_TESTS)
     ground.run("rustc", "--test", "-g", theirs, "-o", "tests")
     cargo = ground.scratch / "cargo"
     cargo.write_text(NEXTEST)
@@ -359,15 +422,82 @@ fn wrong() { assert_eq!(1, 2); }
            "TEST_PROGRAM": str(ground.scratch / "tests")}
     told = {}
     for limit in (), ("--max-peak", "200KiB"), ("--max-peak", "64MiB", "--result", "/dev/null"):
-        printed, _ = ground.run(command, "tidemark", "-q", "-f", "-o", "n.tide", *limit, "nextest",
-                                "run", env=env, status=100)
+        printed, _ = ground.run(command, "tidemark", "-q", "-f", "-o", "n.%p.tide", *limit,
+                                "nextest", "run", env=env, status=100)
         told[limit] = printed
         expect("PASS frugal" in printed and "FAIL wrong" in printed, printed)
+    expect(len(list(ground.scratch.glob("n.*.tide"))) == 9, "one for each test, none for lists")
     verdict = told["--max-peak", "200KiB"]
     expect("FAIL lavish" in verdict and "broken   peak" in verdict, verdict)
     expect(re.search(r"tests::lavish, \S*tests\.rs:5", verdict), verdict)
     expect(all("PASS lavish" in told[limit] for limit in told if limit[1:2] != ("200KiB",)),
            f"{told}")
+    printed, _ = ground.run(command, "tidemark", "-q", "--max-peak", "1KiB", "nextest", "run",
+                            env=env, status=100)
+    expect(printed.count("FAIL ") == 3, printed)  # and not that they cannot be listed
+    for word in ("-o", "n.tide"), ("--output=n.tide",), ("-on.tide",):
+        _, said = ground.run(command, "tidemark", *word, "nextest", "run", env=env, status=125)
+        expect("-o n.tide: with nextest every test has a capture of its own; put %p" in said, said)
+
+
+def real_nextest(ground):
+    """Where it is."""
+    own = ground.tidemark.parent / "nextest/bin"
+    path = f"{own}:{os.environ['PATH']}"
+    if not shutil.which("cargo-nextest", path=path):
+        raise record.Excused("no cargo-nextest here; cargo install cargo-nextest --locked --root "
+                             "build/nextest")
+    return path
+
+
+NEXTEST_ODD_TESTS = NEXTEST_TESTS + """
+#[test]
+fn crashes() { std::process::abort(); }
+#[test]
+fn flaky() {
+    let seen = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("seen");
+    let is_second = seen.exists();
+    std::fs::write(seen, "").unwrap();
+    assert!(is_second, "for the first time");
+}
+"""
+
+
+def nextest_itself(ground):
+    """The same by the real one, tests in parallel: what passes, fails, crashes and is tried again;
+    a list; and the crate's own tests."""
+    path = real_nextest(ground)
+    command = ground.built("--bins")["cargo-tidemark"]
+    env = {"TIDEMARK": str(ground.tidemark), "CARGO_TARGET_DIR": str(ground.target / "nextest"),
+           "PATH": f"{command.parent}:{path}", "CARGO_NET_OFFLINE": "true"}
+    theirs = ground.scratch / "theirs"
+    (theirs / "src").mkdir(parents=True)
+    (theirs / "Cargo.toml").write_text('[package]\nname = "theirs"\nversion = "0.1.0"\n'
+                                       'edition = "2021"\n[workspace]\n')
+    (theirs / "src/lib.rs").write_text(NEXTEST_ODD_TESTS)
+
+    def nextest(*words, status):
+        _, said = ground.run("cargo", "tidemark", "-q", "-o", "n.%p.tide", *words, cwd=theirs,
+                             env=env, status=status)
+        return re.sub(r"\[ *[\d.]+s\] ", "", said)
+
+    said = nextest("--max-peak", "200KiB", "nextest", "run", "--no-fail-fast", "--retries", "1",
+                   status=100)
+    for line in ("PASS theirs frugal", "TRY 2 FAIL theirs lavish", "TRY 2 FAIL theirs wrong",
+                 "TRY 2 ABRT theirs crashes", "TRY 2 PASS theirs flaky"):
+        expect(line in said, f"{line}: {said}")
+    expect(re.search(r"broken   peak: .*?theirs::lavish, src/lib\.rs:5", said, re.S), said)
+    expect("5 tests run: 2 passed (1 flaky), 3 failed" in said, said)
+    captures = list(theirs.glob("n.*.tide"))
+    expect(len(captures) == 9, f"{captures}")  # two of those that were tried twice, no list
+    said = nextest("--max-peak", "64MiB", "nextest", "run", "--", "frugal", "lavish", status=0)
+    expect("2 tests run: 2 passed" in said, said)
+    printed, _ = ground.run("cargo", "tidemark", "--max-peak", "1KiB", "nextest", "list",
+                            cwd=theirs, env=env)
+    expect(len(printed.splitlines()) == 6 and "    frugal" in printed, printed)
+    _, said = ground.run("cargo", "tidemark", "-q", "-o", ground.scratch / "own.%p.tide", "nextest",
+                         "run", "--manifest-path", CRATE / "Cargo.toml", "--offline", env=env)
+    expect(re.search(r"(\d+) tests run: \1 passed", said), said)
 
 
 def get(address, path):
@@ -462,6 +592,36 @@ def test_without():
 """
 
 
+# One budget before somebody attaches, and one after.
+PYTHON_ATTACHED = """
+import pathlib
+import time
+import pytest
+
+
+@pytest.mark.heap(max_peak="1GiB")
+def test_before():
+    pathlib.Path("ready").touch()
+
+
+def wait_for(name):
+    deadline = time.monotonic() + 60
+    while not pathlib.Path(name).exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def test_waits():
+    wait_for("attached")
+
+
+@pytest.mark.heap(max_peak="1KiB")
+def test_after():
+    assert len(bytearray(2_000_000)) == 2_000_000
+    pathlib.Path("after").touch()
+    wait_for("detached")
+"""
+
+
 def pytest_command():
     for python in "python3", "/usr/bin/python3":
         found = subprocess.run([python, "-m", "pytest", "--version"], capture_output=True)
@@ -489,12 +649,38 @@ def pytest_plugin(ground):
     expect("no recorder in this process" in printed, printed)
 
 
+def await_file(path, process):
+    while not path.exists():
+        expect(process.poll() is None, f"it ended before it made {path.name}")
+        time.sleep(0.01)
+
+
+def pytest_plugin_when_attached_to(ground):
+    """Budgets are not judged, and it is said why, by test; the process is recorded."""
+    (ground.scratch / "test_attached.py").write_text(PYTHON_ATTACHED)
+    env = {"PYTHONPATH": str(ROOT / "bindings/python"), "PYTHONDONTWRITEBYTECODE": "1"}
+    with started(*pytest_command(), "test_attached.py", cwd=ground.scratch,
+                 env={**os.environ, **env}) as tests:
+        await_file(ground.scratch / "ready", tests)
+        with attached(ground, tests.pid):
+            (ground.scratch / "attached").touch()
+            await_file(ground.scratch / "after", tests)
+        (ground.scratch / "detached").touch()
+        printed = tests.communicate(timeout=60)[0]
+    expect("3 passed" in printed, printed)
+    expect("1 heap budgets were not judged: no recorder in this process; start it" in printed,
+           printed)
+    expect("1 heap budgets were not judged: the recorder was put into this process after it had "
+           "begun" in printed, printed)
+    expect(ground.report("x.tide")["totals"]["peak_bytes"] >= 2_000_000, "it is not recorded")
+
+
 CASES = (crate_under_each_recorder, crate_documents_what_works, crate_is_packed,
          crate_has_the_numbers_of_dhat, crate_has_the_events_of_dhat,
          crate_has_the_numbers_of_stats_alloc, crate_carries_the_recorder,
          crate_says_what_it_cannot_link, crate_asserts, crate_writes_profiles,
-         crate_is_heard_when_attached_to, cargo_tidemark, nextest_budgets, axum_example,
-         pytest_plugin)
+         crate_is_heard_when_attached_to, crate_tells_of_pools, cargo_tidemark, nextest_budgets,
+         nextest_itself, axum_example, pytest_plugin, pytest_plugin_when_attached_to)
 
 
 def main():

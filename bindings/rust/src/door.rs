@@ -58,6 +58,26 @@ impl Asks {
         Self::plain(13)
     }
 
+    pub(crate) fn pool_begin() -> Self {
+        Self::plain(14)
+    }
+
+    pub(crate) fn pool_end() -> Self {
+        Self::plain(15)
+    }
+
+    pub(crate) fn block_alloc(block: *const c_void, bytes: usize) -> Self {
+        Self { p: block, n: bytes as u64, ..Self::plain(16) }
+    }
+
+    pub(crate) fn block_free(block: *const c_void) -> Self {
+        Self { p: block, ..Self::plain(17) }
+    }
+
+    pub(crate) fn blocks_free(from: *const c_void, bytes: usize) -> Self {
+        Self { p: from, n: bytes as u64, ..Self::plain(18) }
+    }
+
     pub(crate) fn event(weight: u64) -> Self {
         Self { n: weight, ..Self::plain(19) }
     }

@@ -4,12 +4,14 @@
 #[cfg(feature = "link")]
 mod alloc;
 mod door;
+mod pool;
 mod profiler;
 mod recorder;
 mod stats;
 
 #[cfg(feature = "link")]
 pub use alloc::Alloc;
+pub use pool::{block_alloc, block_free, blocks_free, PoolWork};
 #[doc(hidden)]
 pub use profiler::holds;
 pub use profiler::{Profiler, ProfilerBuilder};

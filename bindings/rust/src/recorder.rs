@@ -80,6 +80,11 @@ exports! {
     event: fn(u64);
     scope_begin: fn(*const c_char);
     scope_end: fn();
+    pool_begin: fn();
+    pool_end: fn();
+    block_alloc: fn(*const c_void, Size);
+    block_free: fn(*const c_void);
+    blocks_free: fn(*const c_void, Size);
 }
 
 fn exports() -> &'static Exports {
@@ -188,6 +193,28 @@ pub(crate) fn scope_begin(name: &CStr) -> io::Result<()> {
 
 pub(crate) fn scope_end() -> io::Result<()> {
     tell!(scope_end; Asks::scope_end())
+}
+
+pub(crate) fn pool_begin() -> io::Result<()> {
+    tell!(pool_begin; Asks::pool_begin())
+}
+
+pub(crate) fn pool_end() -> io::Result<()> {
+    tell!(pool_end; Asks::pool_end())
+}
+
+// Addresses are numbers to the recorder, so that any may be given.
+
+pub(crate) fn block_alloc(block: *const c_void, bytes: usize) -> io::Result<()> {
+    tell!(block_alloc, block, bytes; Asks::block_alloc(block, bytes))
+}
+
+pub(crate) fn block_free(block: *const c_void) -> io::Result<()> {
+    tell!(block_free, block; Asks::block_free(block))
+}
+
+pub(crate) fn blocks_free(from: *const c_void, bytes: usize) -> io::Result<()> {
+    tell!(blocks_free, from, bytes; Asks::blocks_free(from, bytes))
 }
 
 pub(crate) fn pprof_write(fd: c_int) -> io::Result<()> {

@@ -13,7 +13,8 @@ Runs cargo's command with every program that it starts recorded by tidemark.
 OPTIONS are those of 'tidemark run' (-o FILE, --sample, --serve ADDRESS, ...), or
 with a budget those of 'tidemark check' (--max-peak 64MiB, --max-leaked 0,
 --budget FILE, ...), which then fails the program that breaks it. ARGUMENTS are
-cargo's. With nextest every test is a program, and so has a budget of its own.
+cargo's. With nextest every test is a program, and so has a budget and a capture
+of its own (-o needs %p in its FILE: the process id).
 
   cargo tidemark run --release
   cargo tidemark --max-peak 64MiB --max-leaked 0 test
@@ -47,21 +48,63 @@ fn quoted(word: &str) -> String {
     text
 }
 
-/// What cargo is told to put before every program. nextest has test programs list their tests, too,
-/// through the runner, and reads what they print: verdicts go to standard error there.
+/// What cargo is told to put before every program. nextest reads what test programs print when they
+/// list their tests: verdicts go to standard error there, and this program stands before tidemark.
 fn runner(tidemark: &str, options: &[String], is_nextest: bool) -> String {
     let has_budget = options.iter().any(|word| is_budget(word));
     let has_result = options.iter().any(|word| word.starts_with("--result"));
-    let aside: &[&str] =
-        if has_budget && is_nextest && !has_result { &["--result=/dev/stderr"] } else { &[] };
-    let words: Vec<String> = [tidemark, if has_budget { "check" } else { "run" }]
-        .into_iter()
-        .chain(aside.iter().copied())
-        .chain(options.iter().map(String::as_str))
-        .chain(["--"])
-        .map(quoted)
-        .collect();
+    let mut words = vec![tidemark.into(), if has_budget { "check" } else { "run" }.into()];
+    if has_budget && is_nextest && !has_result {
+        words.push("--result=/dev/stderr".into());
+    }
+    words.extend_from_slice(options);
+    words.push("--".into());
+    if is_nextest {
+        let own = env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
+        let own = own.unwrap_or_else(|| fail("the path of this program is not UTF-8"));
+        words.splice(0..0, [own, AS_RUNNER.into()]);
+    }
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     format!("target.'cfg(all())'.runner = [{}]", words.join(", "))
+}
+
+/// The first word where this program is nextest's runner: then come tidemark's and the program's.
+const AS_RUNNER: &str = "--as-runner";
+
+/// Tests are recorded. A program that only lists its tests is run as it is: it has no budget.
+fn run_for_nextest(words: &[String]) -> ! {
+    let program = words.iter().position(|word| word == "--").map_or(0, |at| at + 1);
+    let is_list = words.get(program + 1).is_some_and(|word| word == "--list");
+    let command = if is_list { &words[program..] } else { words };
+    let Some((name, arguments)) = command.split_first() else {
+        fail("--as-runner is for nextest alone");
+    };
+    let error = Command::new(name).args(arguments).exec();
+    fail(&format!("{name} cannot be run: {error}"))
+}
+
+/// The file that all tests would write, if one was asked for.
+fn one_output(options: &[String]) -> Option<&str> {
+    let mut words = options.iter();
+    while let Some(word) = words.next() {
+        let file = match word.as_str() {
+            "-o" | "--output" => words.next().map(String::as_str),
+            word => word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o")),
+        };
+        if file.is_some_and(|file| !file.contains("%p")) {
+            return file;
+        }
+    }
+    None
+}
+
+/// Where among cargo's words. Cargo tells its own commands what it is told before them, and others
+/// nothing: nextest has an option of that name itself, which may be anywhere before "--".
+fn place_of_config(arguments: &[String], is_nextest: bool) -> usize {
+    if !is_nextest {
+        return 0;
+    }
+    arguments.iter().position(|word| word == "--").unwrap_or(arguments.len())
 }
 
 fn main() {
@@ -73,6 +116,9 @@ fn main() {
         .collect();
     if words.first().is_some_and(|word| word == "tidemark") {
         words.remove(0); // cargo puts it there
+    }
+    if words.first().is_some_and(|word| word == AS_RUNNER) {
+        run_for_nextest(&words[1..]);
     }
     if words.is_empty() || words.iter().any(|word| word == "--help" || word == "-h") {
         print!("{USAGE}");
@@ -86,7 +132,15 @@ fn main() {
     let (options, arguments) = words.split_at(at);
     let tidemark = env::var("TIDEMARK").unwrap_or_else(|_| "tidemark".into());
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let config = runner(&tidemark, options, arguments[0] == "nextest");
-    let error = Command::new(&cargo).arg("--config").arg(config).args(arguments).exec();
+    let is_nextest = arguments[0] == "nextest";
+    if let (true, Some(file)) = (is_nextest, one_output(options)) {
+        fail(&format!(
+            "-o {file}: with nextest every test has a capture of its own; put %p into its name, \
+             which stands for the process id"
+        ));
+    }
+    let config = ["--config".into(), runner(&tidemark, options, is_nextest)];
+    let (before, after) = arguments.split_at(place_of_config(arguments, is_nextest));
+    let error = Command::new(&cargo).args(before).args(config).args(after).exec();
     fail(&format!("{} cannot be run: {error}", cargo.to_string_lossy()))
 }
