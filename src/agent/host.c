@@ -31,10 +31,18 @@ static const char *const *arguments(uint64_t *ret_n)
   return argv;
 }
 
+// What the tracer has mapped for us: code, data, islands.
+static void note_given_ranges(const struct tide_agent_face *face)
+{
+  for (uint32_t i = 0; i < face->n_ranges && i < TIDE_AGENT_RANGES; i++)
+    tide_sys_note((void *)face->ranges[i].start, face->ranges[i].bytes);
+}
+
 static bool describe_image(struct tide_host_image *ret_image)
 {
   const struct tide_agent_face *face = &tide_agent_face;
   tide_sys_page_bytes = face->page_bytes;
+  note_given_ranges(face);
   tide_agent_face.own_ranges = (uint64_t)tide_sys_ranges();
   tide_agent_face.apart_at = (uint64_t)&tide_live_map.apart;
   *ret_image = (struct tide_host_image){

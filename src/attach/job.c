@@ -386,7 +386,16 @@ static enum tide_err not_attached(const struct tide_job *job, struct tide_diag *
 
 // Taking off.
 
-// What the recorder has mapped for itself: its store, known by its name, and what it lists.
+static bool is_reserved(const struct tide_attachment *a, uint64_t at)
+{
+  for (size_t i = 0; i < a->n_ranges; i++)
+    if (a->ranges[i].at == at)
+      return true;
+  return false;
+}
+
+// What the recorder has mapped for itself: its store, known by its name, and what it lists beside
+// that which was mapped for it.
 static void reserve_recorders_own(struct tide_job *job)
 {
   static const char STORE[] = "/memfd:" TIDE_AGENT_STORE_NAME;
@@ -405,7 +414,8 @@ static void reserve_recorders_own(struct tide_job *job)
       !at || !tide_outside_read(outside, at, own, TIDE_SYS_MAX_RANGES * sizeof *own))
     return;
   for (uint32_t i = 0; i < TIDE_SYS_MAX_RANGES; i++)
-    if (own[i].bytes > 1 && tide_outside_is_anonymous(outside, own[i].start, own[i].bytes))
+    if (own[i].bytes > 1 && !is_reserved(&job->attachment, own[i].start) &&
+        tide_outside_is_anonymous(outside, own[i].start, own[i].bytes))
       tide_attachment_reserve(&job->attachment,
                               (struct tide_reserved){own[i].start, own[i].bytes, PROT_READ, true});
 }

@@ -182,6 +182,31 @@ static enum tide_patch_step call_for_range(struct tide_attachment *a, struct tid
   return TIDE_STEP_DONE;
 }
 
+static bool is_zeros(const uint8_t *bytes, uint64_t n)
+{
+  while (n && !*bytes)
+    bytes++, n--;
+  return !n;
+}
+
+// Pages with nothing but zeros are left out: so are new ones, most of the agent is zeros, and each
+// page that is written takes memory, and time in which a thread stands still. The last come first:
+// what says that the agent's face is there stands at its beginning.
+static bool write_agent(const struct tide_outside *outside, const struct tide_agent_image *agent)
+{
+  uint64_t end = agent->n_bytes; // of what is to be written at once
+  for (uint64_t hi = end, lo; hi; hi = lo) {
+    lo = (hi - 1) / PAGE_BYTES * PAGE_BYTES;
+    bool is_empty = is_zeros(agent->bytes + lo, hi - lo);
+    uint64_t from = is_empty ? hi : lo;
+    if ((is_empty || !lo) && end > from &&
+        !tide_outside_write(outside, agent->base + from, agent->bytes + from, end - from))
+      return false;
+    end = is_empty ? lo : end;
+  }
+  return true;
+}
+
 // Code and data of the agent. Once there is code it has its mark, whatever happens then.
 static enum tide_patch_step map_agent(struct tide_attachment *a)
 {
@@ -194,10 +219,7 @@ static enum tide_patch_step map_agent(struct tide_attachment *a)
     step = failed(a, "the agent's memory cannot be written");
   if (!step)
     step = call_for_range(a, data, true);
-  uint64_t bytes = a->agent->n_bytes; // zeros are there already
-  while (bytes && !a->agent->bytes[bytes - 1])
-    bytes--;
-  if (!step && !tide_outside_write(outside, a->agent->base, a->agent->bytes, bytes))
+  if (!step && !write_agent(outside, a->agent))
     step = failed(a, "the agent's memory cannot be written");
   return step;
 }

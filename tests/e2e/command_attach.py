@@ -2,12 +2,14 @@
 """A process that runs already: recorded exactly from attach to detach, and left as it was."""
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
+import time
 
 import record
-from ground import expect, finish, test, wait_for
+from ground import expect, finish, status_kib, test, wait_for
 from served import ADDRESS, Page, ended
 
 # Threads that wait for a word on stdin, do their part, and wait again. Each part of each thread:
@@ -309,6 +311,17 @@ class Target:
         with open(f"/proc/{self.pid}/maps", encoding="utf-8") as maps:
             return [line for line in maps if "memfd:tidemark" in line]
 
+    def resident_bytes(self):
+        with open(f"/proc/{self.pid}/status", encoding="ascii") as status:
+            return status_kib(status.read(), "VmRSS") * 1024
+
+    def nameless_code_bytes(self):
+        """Of code that is in no file, what is in memory."""
+        with open(f"/proc/{self.pid}/smaps", encoding="utf-8") as maps:
+            found = re.findall(r"^\S+ r-xp 0+ 00:00 0 +\n(?:.*\n)*?Rss: +(\d+) kB", maps.read(),
+                               re.M)
+        return sum(map(int, found)) * 1024
+
     def ran_ns(self):
         """For how long its threads had a processor so far."""
         total = 0
@@ -455,6 +468,25 @@ def attach_tells_blocks_from_before(ground):
     err = let_go(child)
     expect("blocks from before not counted (200 of them freed)" in " ".join(err.split()), err)
     expect("incomplete" not in err, err)
+    expect(target.end() == 0, "it ended otherwise")
+
+
+@test
+def attach_tells_its_own_memory_apart(ground):
+    target = Target(ground, ground.build("told", TOLD, "-pthread"), 1)
+    before = target.resident_bytes()
+    child, _ = attach(ground, target.pid)
+    target.tell("p")
+    time.sleep(1)  # it is looked at meanwhile
+    held, code = target.resident_bytes(), target.nameless_code_bytes()
+    let_go(child)
+    totals = ground.report("x.tide")["totals"]
+    expect(code > 100_000, f"the agent's code has {code} bytes")
+    expect(totals["recorder_rss_bytes"] >= code, f"of {code} bytes of code alone: {totals}")
+    added = held - before - totals["live_bytes"]
+    expect(added < 1 << 20, f"attaching took {added} bytes")
+    own = totals["max_rss_bytes"] - before - totals["live_bytes"]
+    expect(own < 512 << 10, f"the program is said to have {own} bytes more")
     expect(target.end() == 0, "it ended otherwise")
 
 

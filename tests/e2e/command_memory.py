@@ -3,7 +3,7 @@
 recording cost the run, all of its processes."""
 import json
 
-from ground import expect, test
+from ground import expect, status_kib, test
 
 
 def program(ground, body):
@@ -20,11 +20,6 @@ int main(int argc, char **argv)
 {
   (void)argc, (void)argv;
 """ + body + "\n}\n")
-
-
-def status_kib(text, key):
-    [line] = [line for line in text.splitlines() if line.startswith(key)]
-    return int(line.split()[1])
 
 
 HOLD = """

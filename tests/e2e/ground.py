@@ -120,6 +120,12 @@ def finish(child, timeout=30):
     return child.returncode, out, err
 
 
+def status_kib(text, key):
+    """Of what /proc/PID/status says."""
+    [line] = [line for line in text.splitlines() if line.startswith(key)]
+    return int(line.split()[1])
+
+
 def wait_for(condition, what, seconds=20):
     for _ in range(seconds * 50):
         if condition():
