@@ -369,6 +369,13 @@ fn loads() {
         expect(n_passed(printed) == 1, printed)
         expect(("broken" in printed and "main.rs:3" in printed) == (status != 0),
                f"{printed} {said}")
+    # Of a workspace, where tests are started in another directory than the user is in.
+    (ground.scratch / "limits.toml").write_text('max-peak = "100KiB"\n')
+    relative = os.path.relpath(ground.tidemark, ground.scratch)
+    printed, _ = ground.run("cargo", "tidemark", "-q", "-oheap.tide", "--budget=limits.toml",
+                            "test", "-q", "--manifest-path", "theirs/Cargo.toml",
+                            env={**env, "TIDEMARK": relative}, status=1)
+    expect("broken   peak" in printed and (ground.scratch / "heap.tide").exists(), printed)
     printed, _ = ground.run("cargo", "tidemark", "--help", env=env)
     expect("nextest" in printed, printed)
     _, said = ground.run("cargo", "tidemark", "-q", "paint", env=env, status=125)
@@ -437,7 +444,8 @@ def nextest_budgets(ground):
     expect(printed.count("FAIL ") == 3, printed)  # and not that they cannot be listed
     for word in ("-o", "n.tide"), ("--output=n.tide",), ("-on.tide",):
         _, said = ground.run(command, "tidemark", *word, "nextest", "run", env=env, status=125)
-        expect("-o n.tide: with nextest every test has a capture of its own; put %p" in said, said)
+        expect(f"-o {ground.scratch}/n.tide: with nextest every test has a capture of its own; put "
+               "%p into its name" in said, said)
 
 
 def real_nextest(ground):

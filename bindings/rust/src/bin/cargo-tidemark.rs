@@ -83,19 +83,52 @@ fn run_for_nextest(words: &[String]) -> ! {
     fail(&format!("{name} cannot be run: {error}"))
 }
 
-/// The file that all tests would write, if one was asked for.
-fn one_output(options: &[String]) -> Option<&str> {
+/// Options that name a file. It is meant from here, and cargo starts tests in the directory of their
+/// package.
+const WITH_FILE: [&str; 9] = [
+    "-o",
+    "--output",
+    "--baseline",
+    "--budget",
+    "--debug-dir",
+    "--push-token-file",
+    "--result",
+    "--rules",
+    "--token-file",
+];
+
+fn from_here(file: &str) -> String {
+    match env::current_dir() {
+        Ok(here) if file != "-" => here.join(file).to_string_lossy().into_owned(),
+        _ => file.into(),
+    }
+}
+
+/// Options with a file as two words each, and that file from here.
+fn with_whole_paths(options: &[String]) -> Vec<String> {
+    let mut whole = Vec::new();
     let mut words = options.iter();
     while let Some(word) = words.next() {
-        let file = match word.as_str() {
-            "-o" | "--output" => words.next().map(String::as_str),
-            word => word.strip_prefix("--output=").or_else(|| word.strip_prefix("-o")),
+        let (name, file) = match word.split_once('=') {
+            Some((name, file)) => (name, Some(file)),
+            None if word.starts_with("-o") => (&word[..2], Some(&word[2..])),
+            None => (word.as_str(), None),
         };
-        if file.is_some_and(|file| !file.contains("%p")) {
-            return file;
+        if !WITH_FILE.contains(&name) {
+            whole.push(word.clone());
+            continue;
         }
+        whole.push(name.into());
+        let file = file.filter(|file| !file.is_empty());
+        whole.extend(file.or_else(|| words.next().map(String::as_str)).map(from_here));
     }
-    None
+    whole
+}
+
+/// The file that all tests would write, if one was asked for.
+fn one_output(options: &[String]) -> Option<&str> {
+    let asked = options.windows(2).find(|pair| ["-o", "--output"].contains(&pair[0].as_str()))?;
+    Some(asked[1].as_str()).filter(|file| !file.contains("%p"))
 }
 
 /// Where among cargo's words. Cargo tells its own commands what it is told before them, and others
@@ -130,7 +163,12 @@ fn main() {
         fail("none of run, test, bench and nextest was given");
     };
     let (options, arguments) = words.split_at(at);
-    let tidemark = env::var("TIDEMARK").unwrap_or_else(|_| "tidemark".into());
+    let options = &with_whole_paths(options);
+    let tidemark = match env::var("TIDEMARK") {
+        Ok(path) if path.contains('/') => from_here(&path),
+        Ok(name) => name,
+        Err(_) => "tidemark".into(),
+    };
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let is_nextest = arguments[0] == "nextest";
     if let (true, Some(file)) = (is_nextest, one_output(options)) {
