@@ -14,8 +14,9 @@ import type { FlameTarget } from "../flame/actions.ts";
 import { Flame, type FlameProps } from "../flame/flame.tsx";
 import { colourings, groupColour, TreeNames, type Colouring } from "../flame/names.ts";
 import { GraphTip } from "./graph_tip.tsx";
-import { Refusal } from "./parts.tsx";
-import { matches, model, question, refused, session, tree, view, wholeWeight } from "./session.ts";
+import { Cut, Refusal } from "./parts.tsx";
+import { matches, model, question, refused, session, tree, trie } from "./session.ts";
+import { view, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { addFilter, go, moveSpan, settle, state } from "./state.ts";
 import { GroupSwitch, GroupTable, ranked } from "./table.tsx";
@@ -51,6 +52,7 @@ export function StackGraph() {
   const views = useMemo(() => [shown], [shown]);
   return (
     <div style={heightOf(made)}>
+      <Cut of={use(trie)} />
       <Flame
         tree={made}
         views={views}

@@ -3,9 +3,10 @@
 // Small parts that several panes are made of.
 
 import type { ComponentChildren } from "preact";
+import type { Trie } from "../engine/trie.ts";
 import { use } from "./signals.ts";
 import { go, state, type State } from "./state.ts";
-import { sentence } from "./words.ts";
+import { cutWords, sentence } from "./words.ts";
 
 // A share as a bar; the number stands beside it.
 export function Bar({ part, whole }: { part: number; whole: number }) {
@@ -42,6 +43,12 @@ export function Refusal({ text, way }: { text: string; way?: Way | null }) {
       )}
     </div>
   );
+}
+
+// What a tree from the inside out leaves out of deep stacks.
+export function Cut({ of }: { of: Trie }) {
+  const words = cutWords(of);
+  return words && <p class="muted cut">{words}</p>;
 }
 
 export function Fact({ name, children }: { name: string; children: ComponentChildren }) {

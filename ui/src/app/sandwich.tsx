@@ -12,13 +12,14 @@ import { NONE } from "../engine/names.ts";
 import { search } from "../engine/search.ts";
 import { readableName } from "../engine/shorten.ts";
 import { buildTree } from "../engine/tree.ts";
+import { trieOf } from "../engine/trie.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { amount, share } from "../engine/units.ts";
 import { cleanWithin } from "../flame/clean.ts";
 import { Sandwich, type SandwichHalf } from "../flame/sandwich.tsx";
 import { toldNames } from "./columns.ts";
 import { editorLink, heightOf, onMenu, OrderChoice } from "./graph.tsx";
-import { Refusal } from "./parts.tsx";
+import { Cut, Refusal } from "./parts.tsx";
 import { seen as ready } from "./pictures.ts";
 import { rerooted } from "./reroot.ts";
 import { model, ordered, question, refused, searchFault, searchText, shape } from "./session.ts";
@@ -70,7 +71,11 @@ function side(kind: "callers" | "callees") {
       ? search(tree.value, [seen.value], searchText.value).nodes
       : null,
   );
-  return { isReady, seen, tree, found };
+  const trie = computed(() => {
+    const { inverted, byLine } = shown.value!.picture;
+    return trieOf(seen.value, inverted, byLine);
+  });
+  return { isReady, seen, tree, trie, found };
 }
 const callers = side("callers");
 const callees = side("callees");
@@ -94,6 +99,7 @@ function BothSides() {
   const { unit } = asked;
   const mark = markOfAnswer(use(model), asked);
   const total = wantedWeight(seen, heavy);
+  const cut = use(callers.trie);
   const pick = (event: Event) => {
     event.preventDefault();
     if (text) go({ callee: names.get(text) ?? text, above: [], below: [] });
@@ -122,6 +128,7 @@ function BothSides() {
           <b>{amount(total, unit, mark)}</b> go through it, {share(total, all, mark)}
         </span>
       </form>
+      <Cut of={cut} />
       {total === 0 ? (
         <p class="nothing">
           No stack with anything under this question goes through “{cleanWithin(name, 300)}”.

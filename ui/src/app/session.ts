@@ -26,6 +26,7 @@ import {
   type Question,
 } from "../engine/question.ts";
 import { buildTree, type Tree, type TreeOptions } from "../engine/tree.ts";
+import { trieOf, type Trie } from "../engine/trie.ts";
 import { search, searchPattern, searchSites, type Matches } from "../engine/search.ts";
 import type { Origin, PageFacts } from "./load.ts";
 import { seen } from "./pictures.ts";
@@ -129,6 +130,9 @@ const order = computed(() => state.value.order);
 // As boxes are to be beside each other.
 export const ordered = (made: Tree) => inOrder(made, order.value);
 
+export const trie = computed<Trie>(() =>
+  trieOf(view.value, shape.value.inverted, shape.value.byLine),
+);
 export const tree = computed<Tree>(() =>
   ordered(buildTree(view.value, weights.value, shape.value)),
 );

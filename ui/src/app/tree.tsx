@@ -12,8 +12,9 @@ import { cell, count, share, EXACT, type Mark } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { nameToShow } from "./columns.ts";
 import { Marked } from "./found.tsx";
-import { Bar, Refusal, Th } from "./parts.tsx";
-import { matches, model, question, refused, tree as stacks, wholeWeight } from "./session.ts";
+import { Bar, Cut, Refusal, Th } from "./parts.tsx";
+import { matches, model, question, refused, tree as stacks, trie } from "./session.ts";
+import { wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { ROW } from "./table.tsx";
 import { treeLines, type TreeLine, type Turned } from "./tree_lines.ts";
@@ -30,6 +31,7 @@ function StackTree() {
   const found = use(matches)?.nodes ?? null;
   return (
     <section class="pane fill" aria-label="Tree">
+      <Cut of={use(trie)} />
       <TreeGrid tree={tree} found={found} label="Stacks, the weightiest first" />
     </section>
   );

@@ -57,6 +57,16 @@ export function plural(n: number, one: string, many: string = `${one}s`): string
   return `${count(n, EXACT)} ${n === 1 ? one : many}`;
 }
 
+// Of a tree from the inside out that has not room for all stacks; null: it has.
+export function cutWords({ nCut, reach }: { nCut: number; reach: number }): string | null {
+  if (!nCut) return null;
+  const goOn = nCut === 1 ? "1 stack goes" : `${plural(nCut, "stack")} go`;
+  return (
+    `Of each stack the innermost ${plural(reach, "frame")} are shown: ${goOn} on further out. ` +
+    "With fewer stacks, filtered or under Callers & callees, more of each is shown."
+  );
+}
+
 // The last moment known; while a program runs it is not its end.
 const isRunning = () => session.peek()?.facts.live === true;
 

@@ -65,11 +65,14 @@ export interface View {
   readonly isFiltered: boolean;
   // The frames shown of a site's stack, innermost first. Folding leaves at least the culprit.
   framesOf(site: number): Uint32Array;
-  // As framesOf(), into an array that the next call overwrites; returns how many.
-  readFrames(site: number): number;
+  // As framesOf(), into an array that the next call overwrites; returns how many, of the innermost
+  // ones `most` at most.
+  readFrames(site: number, most?: number): number;
   readonly read: Uint32Array;
   // Whether a frame is shown wherever it stands: neither folded nor hidden, and a frame at all.
   shows(frame: number): boolean;
+  // Whether a node's is: one that is also within what is in focus, if anything is.
+  showsNode(node: number): boolean;
   // The frame a stack is blamed on, or NONE: of those shown when runtime frames are folded, whether
   // they are or not, the innermost of the user's own code, or else the innermost one.
   culprit(site: number): number;
@@ -170,6 +173,8 @@ function makeFilter(model: Model, look: Look): Filter | null {
   return bit ? filter : null;
 }
 
+const BLAME_FRAMES = 64; // looked at first
+
 const NOT_FRAMES = FrameFlag.lost | FrameFlag.pages;
 const NO_CODE = FrameFlag.cut | FrameFlag.pruned; // stands in for frames
 
@@ -217,6 +222,16 @@ function judgeSites(model: Model, filter: Filter | null): Uint8Array {
   return wanted;
 }
 
+function nodesWithin({ nodes, frames }: Model, filter: Filter): Uint8Array {
+  const within = new Uint8Array(nodes.count);
+  for (let n = 1; n < nodes.count; n++) {
+    const frame = nodes.frame[n];
+    const isFocus = !(frames.flags[frame] & NOT_FRAMES) && filter.bits[frame] & filter.focus;
+    within[n] = within[nodes.parent[n]] || isFocus ? 1 : 0;
+  }
+  return within;
+}
+
 // By crate and module the question is whose code allocates, so unless somebody said whom to blame
 // it is the library. What was gathered by place has no frames of libraries left.
 export function blameByKind({ facts }: Model, kind: string): "own" | "library" {
@@ -247,6 +262,7 @@ class StackView implements View {
   readonly isFiltered: boolean;
   read: Uint32Array;
   private readonly filter: Filter | null;
+  private readonly within: Uint8Array | null; // per node: in focus, or inside of what is
   private readonly ownFirst: boolean;
   private found: Blame | null = null;
 
@@ -255,6 +271,7 @@ class StackView implements View {
     this.ownFirst = (look.blame ?? model.facts.blame) !== "library";
     this.isFiltered = this.filter !== null || look.row !== null || isNarrow(look);
     this.wanted = judgeSites(model, this.filter);
+    this.within = this.filter?.focus ? nodesWithin(model, this.filter) : null;
     if (look.row !== null)
       keepRow(model, look, look.row, this.wanted);
     let deepest = 0;
@@ -267,14 +284,20 @@ class StackView implements View {
     return this.read.slice(0, this.readFrames(site));
   }
 
-  readFrames(site: number): number {
-    return this.gather(this.model.sites.node[site], this.look.allFrames);
+  readFrames(site: number, most = Infinity): number {
+    return this.gather(this.model.sites.node[site], this.look.allFrames, most);
   }
 
   shows(frame: number): boolean {
     const { flags, layer } = this.model.frames;
-    return !(flags[frame] & NOT_FRAMES) && (this.look.allFrames || layer[frame] < Layer.folded) &&
-      !(this.filter && this.filter.bits[frame] & this.filter.hide);
+    const bits = this.filter ? this.filter.bits[frame] : 0;
+    const isFolded = layer[frame] >= Layer.folded && !(this.filter && bits & this.filter.focus);
+    return !(flags[frame] & NOT_FRAMES) && (this.look.allFrames || !isFolded) &&
+      !(this.filter && bits & this.filter.hide);
+  }
+
+  showsNode(node: number): boolean {
+    return (!this.within || this.within[node] !== 0) && this.shows(this.model.nodes.frame[node]);
   }
 
   get blame(): Blame {
@@ -307,27 +330,36 @@ class StackView implements View {
     return blame;
   }
 
-  // Of the frames shown, innermost first. Where a filter does not ask for them, runtime frames are
-  // not among them unless there is nothing else.
+  // Most often whom to blame is within a few frames, of stacks that may be tens of thousands deep.
   private blameSite(blame: Blame, site: number): void {
+    for (let most = BLAME_FRAMES; ; most *= 16) {
+      const n = this.gather(this.model.sites.node[site], false, most);
+      if (this.blameWithin(blame, site, n) || n < most)
+        return;
+    }
+  }
+
+  // Of the frames shown, innermost first. Where a filter does not ask for them, runtime frames are
+  // not among them unless there is nothing else. Says whether frames further out change nothing.
+  private blameWithin(blame: Blame, site: number, n: number): boolean {
     const { flags, function: fn } = this.model.frames;
     const { read } = this;
-    const n = this.gather(this.model.sites.node[site], false);
     const notShown = this.filter ? 0 : FrameFlag.cut;
     let first = n, own = n, inside = NONE; // inside: the last frame before own code
-    for (let i = 0; i < n && own === n; i++) {
+    let isEnd = false;
+    for (let i = 0; i < n && own === n && !isEnd; i++) {
       if (flags[read[i]] & notShown)
         continue;
       first = Math.min(first, i);
       if (flags[read[i]] & FrameFlag.pruned)
-        break; // what is outside of it is not all there is
-      if (this.isOwn(read[i]))
+        isEnd = true; // what is outside of it is not all there is
+      else if (this.isOwn(read[i]))
         own = i;
       else if (!(flags[read[i]] & NO_CODE))
         inside = read[i];
     }
     if (first === n)
-      return;
+      return false;
     const at = own < n && this.ownFirst ? own : first;
     blame.culprit[site] = read[at];
     if (at !== first)
@@ -335,6 +367,8 @@ class StackView implements View {
     for (let i = at + 1; i < n && !fn[read[at]] && blame.caller[site] === NONE; i++)
       if (fn[read[i]] && !(flags[read[i]] & NO_CODE))
         blame.caller[site] = read[i];
+    return (own < n || isEnd || !this.ownFirst) &&
+      (fn[read[at]] !== 0 || blame.caller[site] !== NONE);
   }
 
   private isOwn(frame: number): boolean {
@@ -365,11 +399,17 @@ class StackView implements View {
     return library === NONE ? held : library;
   }
 
-  private gather(stack: number, allFrames: boolean): number {
+  // Of a deep stack no more is looked at than decides about its innermost frames.
+  private gather(stack: number, allFrames: boolean, most: number): number {
     const { nodes, frames } = this.model;
-    const { filter, read } = this;
-    let n = 0, folded = 0, focusN = 0, hasCallee = false;
+    const { filter, read, within } = this;
+    let n = 0, folded = 0, focusN = 0, hasCallee = filter === null || !filter.callers;
     for (let node = stack; node; node = nodes.parent[node]) {
+      const isWithin = within === null || within[node] !== 0;
+      if (isWithin && hasCallee && n >= most)
+        return most;
+      if (!isWithin && n && !filter!.callers)
+        break;
       const f = nodes.frame[node];
       if (frames.flags[f] & NOT_FRAMES)
         continue;
@@ -394,7 +434,7 @@ class StackView implements View {
     if (focusN)
       n = focusN;
     if (n || !folded)
-      return n;
+      return Math.min(n, most);
     const blamed = this.blamed(stack);
     if (blamed === NONE)
       return 0;

@@ -23,7 +23,7 @@ export function pagePlaces(view: View): PagePlace[] {
   for (let site = 0; site < sites.count; site++) {
     if (sites.kind[site] !== SiteKind.pages)
       continue;
-    const frame = view.readFrames(site) ? view.read[0] : NONE;
+    const frame = view.readFrames(site, 1) ? view.read[0] : NONE;
     let place = places.get(frame);
     if (!place) {
       const sites = new Uint32Array();

@@ -20,7 +20,7 @@ import type { View } from "./look.ts";
 import { NONE } from "./names.ts";
 import { makeJointSkeleton, makeSkeleton, type Skeleton } from "./skeleton.ts";
 import { StepTeller, type Part } from "./steps.ts";
-import { trieOf, type Trie } from "./trie.ts";
+import { ownReach, trieOf, type Trie } from "./trie.ts";
 
 export interface TreeOptions {
   inverted: boolean;
@@ -242,14 +242,21 @@ export function buildTree(view: View, weights: Float64Array, options: TreeOption
   return new Tree(skeleton, sumUp(skeleton, weights), teller);
 }
 
+// What one side has no room for would seem to be gone, or new.
+function commonReach(a: View, b: View, inverted: boolean): number {
+  const [one, other] = [ownReach(a, inverted), ownReach(b, inverted)];
+  return one && other ? Math.min(one, other) : one || other;
+}
+
 // Both sides in one tree. A width is the sum of what changed at the ends of stacks below, growth
 // and shrinking alike. With one model and look, pass one view.
 export function buildDiffTree(
   before: View, beforeWeights: Float64Array, after: View, afterWeights: Float64Array,
   options: TreeOptions,
 ): Tree {
-  const a = trieOf(after, options.inverted, options.byLine);
-  const b = trieOf(before, options.inverted, options.byLine);
+  const reach = commonReach(before, after, options.inverted);
+  const a = trieOf(after, options.inverted, options.byLine, reach);
+  const b = trieOf(before, options.inverted, options.byLine, reach);
   if (a === b) {
     const skeleton = ownSkeleton(a);
     const sums = sumUpBoth(skeleton, (i) => afterWeights[i], (i) => beforeWeights[i]);

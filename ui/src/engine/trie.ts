@@ -21,6 +21,8 @@ export interface Trie {
   deep: Uint32Array;
   oneLine: Uint8Array;
   isFolded: boolean; // some steps are on no stack's way
+  reach: number; // frames of a stack that are followed at most; 0: all
+  nCut: number; // stacks that go on further out
   leaf: Uint32Array; // per site: where its stack ends; NONE: not in the view
 }
 
@@ -134,9 +136,35 @@ function inOrderOfNodes(model: Model): Uint32Array {
   return isRising ? order : order.sort((a, b) => model.sites.node[a] - model.sites.node[b]);
 }
 
+// How many frames of each stack there is room for; 0: for all of them. Stacks share their outer
+// ends: from the inside out each has those to itself, and all together are as many frames as there
+// are stacks times how deep they are.
+export function reachOf(view: View, most: number): number {
+  const { nodes, sites } = view.model;
+  const depth = new Uint32Array(nodes.count); // with frames that are shown wherever they stand
+  for (let n = 1; n < nodes.count; n++)
+    depth[n] = depth[nodes.parent[n]] + Number(view.showsNode(n));
+  const stacks: number[] = []; // by depth
+  let left = 0;
+  for (let i = 0; i < sites.count; i++)
+    if (view.wanted[i]) {
+      stacks[depth[sites.node[i]]] = (stacks[depth[sites.node[i]]] ?? 0) + 1;
+      left++;
+    }
+  let sum = 0;
+  for (let reach = 0; reach < stacks.length; reach++) {
+    left -= stacks[reach] ?? 0;
+    sum += left;
+    if (sum > most)
+      return Math.max(1, reach);
+  }
+  return 0;
+}
+
 // Neighbours share most of their frames: from where they part, the path is made anew.
-function readStacks(view: View, inverted: boolean, builder: Builder): Uint32Array {
+function readStacks(view: View, inverted: boolean, builder: Builder, reach: number) {
   const { model } = view;
+  let nCut = 0;
   const leaf = new Uint32Array(model.sites.count).fill(NONE);
   let before = new Uint32Array(64);
   let paths = new Uint32Array(65); // [i]: after i steps of the stack before
@@ -148,7 +176,11 @@ function readStacks(view: View, inverted: boolean, builder: Builder): Uint32Arra
       leaf[site] = endOf(view, site, builder);
       continue;
     }
-    const n = view.readFrames(site);
+    let n = view.readFrames(site, reach ? reach + 1 : Infinity);
+    if (reach && n > reach) {
+      n = reach;
+      nCut++;
+    }
     const { read } = view;
     while (n > before.length) {
       before = grown(before);
@@ -166,12 +198,12 @@ function readStacks(view: View, inverted: boolean, builder: Builder): Uint32Arra
     nBefore = n;
     leaf[site] = paths[n];
   }
-  return leaf;
+  return { leaf, nCut };
 }
 
 // From the outermost frame on, what a node shows does not depend on what is inside of it, unless
-// the picture begins or ends within the stack: then every node is looked at once, not every stack.
-function readNodes(view: View, builder: Builder): Uint32Array {
+// that is not part of the picture: then every node is looked at once, not every stack.
+function readNodes(view: View, builder: Builder) {
   const { model } = view;
   const { nodes, sites } = model;
   const leaf = new Uint32Array(sites.count).fill(NONE);
@@ -187,7 +219,7 @@ function readNodes(view: View, builder: Builder): Uint32Array {
     if (!isNeeded[n])
       continue;
     const path = paths[nodes.parent[n]];
-    paths[n] = view.shows(nodes.frame[n]) ? builder.step(path, nodes.frame[n]) : path;
+    paths[n] = view.showsNode(n) ? builder.step(path, nodes.frame[n]) : path;
   }
   for (let i = 0; i < sites.count; i++) {
     if (!view.wanted[i])
@@ -196,52 +228,75 @@ function readNodes(view: View, builder: Builder): Uint32Array {
     if (leaf[i] === 0)
       leaf[i] = endOf(view, i, builder);
   }
-  return leaf;
+  return { leaf, nCut: 0 };
 }
 
-// Where a stack ends of which no frame is shown for itself: at the one it is blamed on, if any.
+// Where a stack ends of which no frame is shown for itself: at the one it is blamed on, if any; or
+// outside of what is in focus, where none of that is shown.
 function endOf(view: View, site: number, builder: Builder): number {
   if (view.model.sites.kind[site] === SiteKind.lost) {
     const frame = lostFrame(view.model, site);
     return frame === NONE ? 0 : builder.step(0, frame);
   }
-  return view.readFrames(site) ? builder.step(0, view.read[0]) : 0;
+  let path = 0;
+  for (let i = view.readFrames(site) - 1; i >= 0; i--)
+    path = builder.step(path, view.read[i]);
+  return path;
 }
 
-const held = new WeakMap<View, Map<string, Trie>>();
+interface Kept {
+  tries: Map<string, Trie>;
+  reach?: number; // inverted
+}
 
-function keptTries(view: View): Map<string, Trie> {
-  const ofView = held.get(view) ?? new Map<string, Trie>();
+const held = new WeakMap<View, Kept>();
+
+function keptOf(view: View): Kept {
+  const ofView = held.get(view) ?? { tries: new Map<string, Trie>() };
   held.set(view, ofView);
   return ofView;
 }
 
-const keyOf = (inverted: boolean, byLine: boolean) => `${inverted} ${byLine}`;
+const keyOf = (inverted: boolean, byLine: boolean, reach: number) =>
+  `${inverted} ${byLine} ${reach}`;
+
+// Frames of all stacks together that a tree is made of at most, at some 40 bytes each.
+const FRAMES_MOST = 8_000_000;
+
+// Of a view by itself: how many frames of each stack its tree has; 0: all.
+export function ownReach(view: View, inverted: boolean): number {
+  return inverted ? (keptOf(view).reach ??= reachOf(view, FRAMES_MOST)) : 0;
+}
 
 export function hasTrie(view: View, inverted: boolean, byLine: boolean): boolean {
-  return keptTries(view).has(keyOf(inverted, byLine));
+  return keptOf(view).tries.has(keyOf(inverted, byLine, ownReach(view, inverted)));
 }
 
 // Made elsewhere, of the same view.
 export function keepTrie(view: View, inverted: boolean, byLine: boolean, trie: Trie): void {
-  keptTries(view).set(keyOf(inverted, byLine), trie);
+  const ofView = keptOf(view);
+  if (inverted)
+    ofView.reach = trie.reach;
+  ofView.tries.set(keyOf(inverted, byLine, trie.reach), trie);
 }
 
 // The trie of a view; made when first asked for, kept as long as the view is.
-export function trieOf(view: View, inverted: boolean, byLine: boolean): Trie {
-  const ofView = keptTries(view);
-  const key = keyOf(inverted, byLine);
-  let trie = ofView.get(key);
+export function trieOf(
+  view: View, inverted: boolean, byLine: boolean, reach = ownReach(view, inverted),
+): Trie {
+  const { tries } = keptOf(view);
+  const key = keyOf(inverted, byLine, reach);
+  let trie = tries.get(key);
   if (!trie) {
     const { model, look } = view;
     const names = frameNames(model, byLine).of;
     const room = model.nodes.count + 1024;
     const builder = new Builder(names, model.frames.line, look.collapse, room);
-    const isWhole = !inverted && !look.focus.length && !look.callers.length && !look.callees.length;
-    const leaf = isWhole ? readNodes(view, builder) : readStacks(view, inverted, builder);
+    const { leaf, nCut } = !inverted && !look.callers.length ? readNodes(view, builder)
+      : readStacks(view, inverted, builder, reach);
     const { count, parent, frame, name, deep, oneLine, isFolded } = builder;
-    trie = { count, leaf, parent, frame, name, deep, oneLine, isFolded };
-    ofView.set(key, trie);
+    trie = { count, leaf, parent, frame, name, deep, oneLine, isFolded, reach, nCut };
+    tries.set(key, trie);
   }
   return trie;
 }
