@@ -212,6 +212,11 @@ def crate_asserts(ground):
     expect(printed == "60 KiB held\n" and not said, f"{printed} {said}")
     printed, said = ground.run(program, 1000)
     expect(printed == "1000 KiB held\n" and said.count("no recorder here") == 1, said)
+    printed, said = ground.run(program, 1000, env={"TIDEMARK_REQUIRED": "1"}, status=101)
+    expect(not printed and re.search(r"panicked at .*:\ntidemark: no recorder here, and "
+                                     "TIDEMARK_REQUIRED is set; start it with", said), said)
+    printed, _ = ground.recorded(program, 60, env={"TIDEMARK_REQUIRED": "1"})
+    expect(printed == "60 KiB held\n", printed)
     printed, said = ground.recorded(program, 1000, status=101)
     expect(not printed, printed)
     saved = re.search(r"saved (budget\.(?:tide|pb)); next: tidemark report \1", said)

@@ -154,8 +154,10 @@ impl ProfilerBuilder {
     ///
     /// # Panics
     ///
-    /// If one is running already: in the process, or with [`thread`](Self::thread) in this thread.
+    /// If one is running already: in the process, or with [`thread`](Self::thread) in this thread;
+    /// without a recorder, where TIDEMARK_REQUIRED is set.
     pub fn build(self) -> Profiler {
+        recorder::is_there(); // before anything is begun
         let file = if self.is_ad_hoc { "tidemark-ad-hoc.tide" } else { "tidemark-heap.tide" };
         let running = Running {
             open: None,
@@ -237,8 +239,6 @@ impl Running {
     fn begin(&mut self, whose: Whose) -> Result<(), String> {
         if self.events.is_none() {
             self.open = begin(whose)?;
-        } else {
-            recorder::is_there();
         }
         Ok(())
     }

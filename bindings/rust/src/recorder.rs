@@ -104,22 +104,31 @@ pub fn is_heard() -> bool {
     is_recorded() || door::is_open()
 }
 
-/// The same; if not, that is said as in [`is_there`].
+/// The same; if not, that is said.
 pub(crate) fn hears() -> bool {
-    is_heard() || is_there()
+    is_heard() || tell_of_none()
 }
 
-/// What was asked for and could not be had, once for each process.
+/// Whether there are numbers. If not, that is said, or TIDEMARK_REQUIRED makes it a panic: tests
+/// whose budgets nobody counts must not pass where they are to be judged.
 pub(crate) fn is_there() -> bool {
-    static TOLD: Once = Once::new();
     if is_recorded() {
         return true;
     }
+    if std::env::var_os("TIDEMARK_REQUIRED").is_some_and(|value| !value.is_empty() && value != "0")
+    {
+        panic!("tidemark: no recorder here, and TIDEMARK_REQUIRED is set; {START}");
+    }
+    tell_of_none()
+}
+
+const START: &str = "start it with 'tidemark run', or 'cargo tidemark test'";
+
+/// Once for each process. False.
+fn tell_of_none() -> bool {
+    static TOLD: Once = Once::new();
     TOLD.call_once(|| {
-        eprintln!(
-            "tidemark: no recorder here, so heap numbers are 0 and assertions pass; start it with \
-             'tidemark run', or 'cargo tidemark test'"
-        );
+        eprintln!("tidemark: no recorder here, so heap numbers are 0 and assertions pass; {START}");
     });
     false
 }
