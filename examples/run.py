@@ -52,13 +52,14 @@ def unmarked(text):
     return [found.group() for found in UNMARKED.finditer(text)]
 
 
-def hold(page, figures, alone=True):
-    """The page says what was found, and nothing else unless others' numbers stand there, too."""
+def hold(page, figures, kept, alone=True):
+    """The page says what was found, and nothing else unless others' numbers stand there, too. Marks
+    that are kept stay as they are where nothing was found for them."""
     text = page.read_text()
     wrong = []
     for name, quoted in MARK.findall(text):
         if name not in figures:
-            if name != MEASURED:
+            if name not in kept:
                 wrong.append(f"there is no figure {name}")
         elif not figures[name].agrees(quoted):
             wrong.append(f"{name} is {figures[name].text!r}, the page has {quoted!r}")
@@ -86,7 +87,7 @@ def pursue(name, options):
     for page in pages:
         if options.write or options.measure:
             rewrite(page, stage.figures)
-        hold(page, stage.figures, alone=page == pages[0])
+        hold(page, stage.figures, stage.kept | {MEASURED}, alone=page == pages[0])
 
 
 def main():

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/e2e")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/e2e"), str(ROOT / "tests/fleet")]
 import crates  # noqa: E402
 import record  # noqa: E402
 
@@ -72,7 +72,7 @@ class Stage:
         self.scratch = (pathlib.Path("/tmp") if picturing else build) / "case-studies" / name
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(parents=True)
-        self.figures = {}
+        self.figures, self.kept = {}, set()
         self.env = record.clean_environment(LC_ALL="C.UTF-8", COLUMNS="100",
                                             PATH=f"{build}:{os.environ['PATH']}")
 
@@ -155,6 +155,11 @@ class Stage:
         """What the page quotes as `name`: a text, or a number with commas."""
         text = f"{value:,}" if isinstance(value, int) else str(value)
         self.figures[name] = Figure(text, within=within)
+
+    def without(self, figures, why):
+        """A part of the hunt cannot be made here: what the page has of it stays, unjudged."""
+        self.kept.update(figures)
+        print(f"# {self.name}: {why}", flush=True)
 
     def size(self, name, n_bytes, within=0.0):
         self.figure(name, size_words(n_bytes), within)

@@ -4,11 +4,16 @@ import contextlib
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import time
 import urllib.request
 
+from engines import status
+from ground import wait_for
+from parca import INUSE, parca, parca_changes, parca_series
 from peers import highest_rss
+from record import Excused
 from servers import free_port
 from stage import Figure
 
@@ -85,6 +90,7 @@ def scrapes(stage):
              loose=(r"(?s)before .*?held at", r"\d[\d.]* [KM]iB  *\d[\d.]* [KM]iB",
                     r"(?s)▲ [\d.]* KiB +\S+ KiB.*"))
         with_go(stage, serve, ports)
+        with_parca(stage, serve, port)
     stage.expect(change == (LEFT * TRACE_BYTES, LEFT), f"{change}")
     stage.figure("left", f"{LEFT * TRACE_BYTES:,} bytes")
     stage.figure("requests", REQUESTS)
@@ -109,7 +115,57 @@ def with_go(stage, serve, ports):
          loose=(r"\d[\d.]*%", r"\d+\.\d+kB", r"(?<= )16\d\dkB|(?<= )0(?= )"))
 
 
+def with_parca(stage, serve, port):
+    """Two points of the series that Parca keeps, compared by Parca."""
+    selector, points = '{service="orders"}', []
+
+    def next_point(url):
+        """Of a scrape that begins now or later, while nothing is asked of the service."""
+        since = time.time_ns()
+
+        def later():
+            return [point for _, series in parca_series(url, INUSE, selector) for point in series
+                    if point[0] > since]
+        wait_for(later, "a scrape", 60)
+        return later()[0]
+    try:
+        with parca(stage, {"orders": f"{HOST}:{serve}"}) as url:
+            points.append(next_point(url))
+            load(stage, port)
+            points.append(next_point(url))
+            (before_ns, before), (after_ns, after) = points
+            change = parca_changes(url, INUSE, selector, before_ns, after_ns)
+    except Excused as why:
+        stage.without({"parca.before", "parca.after", "parca.change"}, why)
+        return
+    stage.expect(change.get("orders::Trace::new") == LEFT * TRACE_BYTES, f"{change}")
+    stage.size("parca.before", before, within=0.02)
+    stage.size("parca.after", after, within=0.02)
+    stage.figure("parca.change", f"{change['orders::Trace::new']:,} bytes")
+
+
 # ---- a service that runs already ----
+
+def served(stage):
+    """The same two scrapes of one that was attached to."""
+    serve = free_port()
+    with service(stage) as (child, port):
+        beside = subprocess.Popen(["tidemark", "attach", "-q", "--serve", f"{HOST}:{serve}", "-o",
+                                   "served.tide", str(child.pid)], cwd=stage.scratch,
+                                  env=stage.env, stderr=subprocess.DEVNULL)
+        try:
+            # While nothing happens there is nothing to tell, which is a 503.
+            wait_for(lambda: status(f"http://{HOST}:{serve}/metrics") in (200, 503), "attaching")
+            load(stage, port)
+            stage.run("tidemark", "fetch", f"{HOST}:{serve}", "-o", "first-served.tide")
+            load(stage, port)
+            change = change_of(stage, "orders::Trace::new", "first-served.tide", f"{HOST}:{serve}")
+        finally:
+            beside.send_signal(signal.SIGINT)
+            ended = beside.wait(60)
+        stage.expect(ended == 0 and child.poll() is None, f"it ended with {ended}")
+    stage.expect(change == (LEFT * TRACE_BYTES, LEFT), f"{change}")
+
 
 def attached(stage):
     with service(stage) as (child, port):
@@ -144,6 +200,7 @@ def hunt(stage):
     stage.crate("orders", "orders-load")
     scrapes(stage)
     attached(stage)
+    served(stage)
     repaired(stage)
 
 

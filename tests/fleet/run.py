@@ -4,10 +4,8 @@
 
   tests/fleet/run.py [--tidemark PATH] [--filter REGEX] [--only NAME]…
 
-Parca, Pyroscope, Prometheus and promtool are those of tools/fleet.py, started on free ports of the
-loopback. One that is not there means a skip that says which command makes it, in CI, too: building
-them takes ten minutes. What comes back is compared with what `tidemark report` says. Ends with the
-counts.
+Parca, Pyroscope, Prometheus and promtool are those of tools/fleet.py (engines.py). What comes back
+is compared with what `tidemark report` says. Ends with the counts.
 """
 import argparse
 import contextlib
@@ -20,28 +18,22 @@ import re
 import shlex
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.insert(0, str(ROOT / "tests/e2e"))
-sys.path.insert(0, str(ROOT / "tools"))
-import fleet  # noqa: E402
-import ground as grounds  # noqa: E402
-import record  # noqa: E402
-import otlp  # noqa: E402
-from command_push import Sink  # noqa: E402
-from command_serve import HOLDER, fields, serving  # noqa: E402
-from ground import expect, wait_for  # noqa: E402
-from servers import answers, free_port  # noqa: E402
+from engines import HOST, ROOT, documented, post, program, started
+from parca import ALLOCATED, INUSE, parca, parca_points, parca_profile
+import ground as grounds
+import record
+import otlp
+from command_push import Sink
+from command_serve import HOLDER, serving
+from ground import expect, wait_for
+from servers import free_port
 
-HOST = "127.0.0.1"
 FLEET_N = int(os.environ.get("TIDE_FLEET_N", "50"))
 FLEET_SECONDS = int(os.environ.get("TIDE_FLEET_SECONDS", "20"))
 # 32,769 stacks: one per way to come down 15 levels, and main's own.
@@ -116,62 +108,6 @@ func main() {
 
 # ---- the servers ----
 
-def documented(first_line, targets, every):
-    """A configuration of docs/production.md, of these services and this often."""
-    text = (ROOT / "docs/production.md").read_text(encoding="utf-8")
-    block = re.search(rf"^    {re.escape(first_line)}.*?\n\n", text, re.M | re.S)
-    expect(block, f"docs/production.md has no {first_line}")
-    lines = [line[4:] for line in block[0].splitlines()]
-    rows = ", ".join(f"{{targets: ['{target}'], labels: {{service: s{n}}}}}"
-                     for n, target in enumerate(targets))
-    told = "\n".join(re.sub(r"(static_configs:) .*", rf"\1 [{rows}]", line) for line in lines)
-    return told.replace("scrape_interval: 10s", f"scrape_interval: {every}")
-
-def program(name):
-    path = fleet.found(name)
-    if not path:
-        raise record.Excused(f"no {name} here: {fleet.how(name)}")
-    return path
-
-
-@contextlib.contextmanager
-def started(folder, words, ready):
-    """A server of its own, until the end of the block; ready when it answers there."""
-    with open(folder / "log", "w", encoding="utf-8") as log:
-        child = subprocess.Popen([str(word) for word in words], cwd=folder, stdout=log, stderr=log,
-                                 stdin=subprocess.DEVNULL, start_new_session=True)
-    try:
-        try:
-            wait_for(lambda: child.poll() is not None or answers(ready), ready, 60)
-        except record.Failure as failure:
-            raise record.Failure(f"{failure}: {(folder / 'log').read_text()[-500:]}") from None
-        expect(child.poll() is None, f"ended: {(folder / 'log').read_text()[-500:]}")
-        yield child
-    finally:
-        if child.poll() is None:
-            child.send_signal(signal.SIGTERM)
-            try:
-                child.wait(15)
-            except subprocess.TimeoutExpired:
-                child.kill()
-        child.wait()
-
-
-@contextlib.contextmanager
-def parca(ground, targets=(), token=""):
-    """Gives its URL. targets: addresses to scrape."""
-    path, port = program("parca"), free_port()
-    folder = pathlib.Path(tempfile.mkdtemp(dir=ground.scratch))
-    (folder / "cache").mkdir()
-    (folder / "token").write_text(token)
-    (folder / "parca.yaml").write_text(documented("object_storage:", targets, "2s"))
-    words = [path, "--config-path=parca.yaml", f"--http-address={HOST}:{port}",
-             "--storage-active-memory=67108864", "--debuginfod-upstream-servers=",
-             "--debuginfo-cache-dir=./cache"]
-    with started(folder, words, f"http://{HOST}:{port}/metrics"):
-        yield f"http://{HOST}:{port}"
-
-
 @contextlib.contextmanager
 def pyroscope(ground):
     path, port = program("pyroscope"), free_port()
@@ -193,16 +129,6 @@ def pyroscope(ground):
         yield f"http://{HOST}:{port}"
 
 
-def post(url, body, **headers):
-    request = urllib.request.Request(url, body, {key.replace("_", "-"): value
-                                                 for key, value in headers.items()})
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.read()
-    except urllib.error.HTTPError as error:
-        raise record.Failure(f"{url}: {error.code} {error.read()[:300]!r}") from None
-
-
 # ---- asking Pyroscope ----
 
 def pyroscope_total(url, column, selector):
@@ -215,68 +141,6 @@ def pyroscope_total(url, column, selector):
                            json.dumps(asked).encode(), Content_Type="application/json"))
     graph = told.get("flamegraph") or {}
     return int(graph.get("total", 0)), set(graph.get("names", ()))
-
-
-# ---- asking Parca: gRPC-Web, protobuf by hand ----
-
-def varint(n):
-    out = b""
-    while n > 127:
-        out += bytes([n & 127 | 128])
-        n >>= 7
-    return out + bytes([n])
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def moment(seconds):
-    return field(1, int(seconds))
-
-
-def parca_ask(url, method, message):
-    told = post(f"{url}/parca.query.v1alpha1.QueryService/{method}",
-                b"\0" + struct.pack(">I", len(message)) + message,
-                Content_Type="application/grpc-web+proto", X_Grpc_Web="1")
-    out = b""
-    while len(told) >= 5:
-        n = struct.unpack(">I", told[1:5])[0]
-        if not told[0] & 0x80:
-            out += told[5:5 + n]
-        told = told[5 + n:]
-    return out
-
-
-def parca_points(url, kind, selector="{}", until=None):
-    """(labels, [values]) of each series: the hour up to then, or to now."""
-    until = until or time.time() + 60
-    message = (field(1, kind + selector) + field(2, moment(until - 3600)) +
-               field(3, moment(until)) + field(4, 1000))
-    found = []
-    for number, series in fields(parca_ask(url, "QueryRange", message)):
-        if number != 1:
-            continue
-        values = [dict(fields(sample)).get(2, 0) for key, sample in fields(series) if key == 2]
-        labels = [tuple(text.decode() for _, text in sorted(fields(pair)))
-                  for key, group in fields(series) if key == 1 for _, pair in fields(group)]
-        found.append((dict(labels), values))
-    return found
-
-
-def parca_profile(url, kind, selector="{}", until=None):
-    """All of that hour merged, as a pprof."""
-    until = until or time.time() + 60
-    merge = field(1, kind + selector) + field(2, moment(until - 3600)) + field(3, moment(until))
-    told = parca_ask(url, "Query", field(1, 2) + field(3, merge) + field(5, 1))
-    return next((value for key, value in fields(told) if key == 6), b"")
-
-
-INUSE = "memory:inuse_space:bytes:space:bytes"
-ALLOCATED = "memory:alloc_space:bytes:space:bytes:delta"
 
 
 # ---- the tests ----
@@ -398,7 +262,7 @@ def parca_scraped(ground):
     """An idle program scraped again and again: each point is what it holds, none twice that."""
     with serving(ground) as service:
         target = f"{HOST}:{service.port}"
-        with parca(ground, [target], service.token) as url:
+        with parca(ground, {"held": target}, service.token) as url:
             wait_for(lambda: any(len(values) > 1 for _, values in parca_points(url, INUSE)),
                      "two scrapes", 60)
             points = parca_points(url, INUSE)
@@ -412,7 +276,7 @@ def parca_fleet(ground):
     """50 processes scraped by one: every point of each is exact, and the merged sum is theirs."""
     with contextlib.ExitStack() as stack:
         services = [stack.enter_context(serving(ground)) for _ in range(FLEET_N)]
-        targets = [f"{HOST}:{service.port}" for service in services]
+        targets = {f"s{n}": f"{HOST}:{service.port}" for n, service in enumerate(services)}
         url = stack.enter_context(parca(ground, targets))
         ends = time.monotonic() + FLEET_SECONDS
 
@@ -438,7 +302,7 @@ def prometheus_scraped(ground):
         path, port = program("prometheus"), free_port()
         folder = pathlib.Path(tempfile.mkdtemp(dir=ground.scratch))
         config = documented("scrape_configs:\n    - job_name: tidemark\n      static",
-                            [f"{HOST}:{service.port}"], "1s")
+                            {"held": f"{HOST}:{service.port}"}, "1s")
         (folder / "p.yml").write_text("global: {scrape_interval: 1s}\n" + config)
         words = [path, "--config.file=p.yml", "--storage.tsdb.path=data",
                  f"--web.listen-address={HOST}:{port}"]
