@@ -5,11 +5,12 @@
 //
 // The loader calls _dl_debug_state, which is empty, when libraries are mapped. A breakpoint there
 // would kill the process should we die before it is reached; a system call that only a tracer
-// notices does not.
+// notices does not. A function that is too short for it jumps to one behind the loader's code.
 #define _GNU_SOURCE
 #include "attach/at_exec.h"
 
 #include "attach/displace.h"
+#include "attach/patch.h"
 #include "attach/stopped_regs.h"
 #include "symbol/elf.h"
 
@@ -219,12 +220,83 @@ static bool has_room(const struct sign *sign, const uint8_t code[TIDE_PAUSE_MAX_
   return sign->n >= all || tide_displacer()->is_padding(&rest);
 }
 
+// How many bytes of the function stay before a jump; its length: there is no room for one.
+static size_t before_jump(const struct sign *sign, const uint8_t code[TIDE_PAUSE_MAX_BYTES])
+{
+  size_t n = sign->n < TIDE_PAUSE_MAX_BYTES ? sign->n : TIDE_PAUSE_MAX_BYTES;
+  size_t pad = tide_displacer()->landing(&(struct tide_code){code, n, sign->at});
+  return pad + tide_displacer()->jump_bytes <= n ? pad : sign->n;
+}
+
 bool tide_at_exec_gives_sign(const struct tide_loaded *loader)
 {
   struct sign sign;
   uint8_t code[TIDE_PAUSE_MAX_BYTES];
   find_sign(loader->elf->elf, loader->bias, &sign);
-  return sign.at && tide_loaded_read(loader, sign.at, code, sizeof code) && has_room(&sign, code);
+  return sign.at && tide_loaded_read(loader, sign.at, code, sizeof code) &&
+         (has_room(&sign, code) ||
+          (before_jump(&sign, code) < sign.n && tide_attachment_cave_of(loader)));
+}
+
+// Code of the loader's that is another for a while: the call, and a jump to it if it lies
+// elsewhere.
+struct trap {
+  struct {
+    uint64_t at;
+    size_t n;
+    uint8_t old[TIDE_PAUSE_MAX_BYTES], code[TIDE_PAUSE_MAX_BYTES];
+  } parts[2];
+  size_t n;
+};
+
+static bool add_part(const struct tide_outside *outside, uint64_t at, const uint8_t *code, size_t n,
+                     struct trap *trap)
+{
+  trap->parts[trap->n].at = at;
+  trap->parts[trap->n].n = n;
+  memcpy(trap->parts[trap->n].code, code, n);
+  return tide_outside_read(outside, at, trap->parts[trap->n++].old, n);
+}
+
+// The end of the mapping in which the function lies, where there is nothing; 0: there is something.
+static uint64_t behind_code(const struct tide_outside *outside, uint64_t function)
+{
+  static const uint8_t ZEROS[TIDE_PAUSE_MAX_BYTES];
+  uint8_t bytes[TIDE_PAUSE_MAX_BYTES];
+  const struct tide_mapping *in = tide_outside_find(outside, function);
+  uint64_t at = in ? in->hi - sizeof bytes : 0;
+  bool is_empty = at && tide_outside_read(outside, at, bytes, sizeof bytes) &&
+                  !memcmp(bytes, ZEROS, sizeof bytes);
+  return is_empty ? at : 0;
+}
+
+static bool plan_trap(const struct tide_outside *outside, const struct sign *sign,
+                      struct trap *ret_trap)
+{
+  uint8_t code[TIDE_PAUSE_MAX_BYTES], jump[TIDE_PAUSE_MAX_BYTES];
+  *ret_trap = (struct trap){0};
+  if (!tide_outside_read(outside, sign->at, code, sizeof code))
+    return false;
+  if (has_room(sign, code))
+    return add_part(outside, sign->at, tide_pause_code, tide_pause_bytes, ret_trap);
+  uint64_t behind = behind_code(outside, sign->at), from = sign->at + before_jump(sign, code);
+  return behind && from < sign->at + sign->n && tide_displacer()->jump(jump, from, behind) &&
+         add_part(outside, behind, tide_pause_code, tide_pause_bytes, ret_trap) &&
+         add_part(outside, from, jump, tide_displacer()->jump_bytes, ret_trap);
+}
+
+static bool lay_trap(const struct tide_outside *outside, const struct trap *trap)
+{
+  bool ok = true;
+  for (size_t i = 0; ok && i < trap->n; i++)
+    ok = tide_outside_write(outside, trap->parts[i].at, trap->parts[i].code, trap->parts[i].n);
+  return ok;
+}
+
+static void take_trap_away(const struct tide_outside *outside, const struct trap *trap)
+{
+  for (size_t i = trap->n; i-- > 0;)
+    tide_outside_write(outside, trap->parts[i].at, trap->parts[i].old, trap->parts[i].n);
 }
 
 static uint64_t pc_of(pid_t pid, struct user_regs_struct *ret_regs)
@@ -244,7 +316,7 @@ static bool are_mapped(const struct tide_outside *outside, const struct sign *si
 
 // Ends where the function begins, as it was.
 static bool run_to_sign(const struct tide_outside *outside, const struct sign *sign,
-                        const uint8_t *old)
+                        const struct trap *trap)
 {
   pid_t pid = (pid_t)outside->pid;
   struct user_regs_struct regs;
@@ -252,11 +324,12 @@ static bool run_to_sign(const struct tide_outside *outside, const struct sign *s
     if (!step_to_syscall(pid))
       return false;
     uint64_t pc = pc_of(pid, &regs);
-    if (pc < sign->at || pc >= sign->at + tide_pause_bytes || !are_mapped(outside, sign))
+    uint64_t pause = trap->parts[0].at;
+    if (pc < pause || pc >= pause + tide_pause_bytes || !are_mapped(outside, sign))
       continue;
     if (!step_to_syscall(pid) || !pc_of(pid, &regs)) // to the call's end
       return false;
-    tide_outside_write(outside, sign->at, old, tide_pause_bytes);
+    take_trap_away(outside, trap);
     tide_regs_set_pc(&regs, sign->at);
     struct iovec whole = {&regs, sizeof regs};
     return !ptrace(PTRACE_SETREGSET, pid, NT_PRSTATUS, &whole);
@@ -269,17 +342,16 @@ bool tide_at_exec_load(pid_t pid, const char **ret_why)
   struct tide_outside *outside;
   struct tide_diag diag;
   struct sign sign;
-  uint8_t old[TIDE_PAUSE_MAX_BYTES];
+  struct trap trap;
   *ret_why = "it cannot be looked at";
   if (tide_outside_open((uint32_t)pid, true, &outside, &diag))
     return false;
   *ret_why = "its loader gives no sign when libraries are mapped";
   bool ok = open_loader(outside, auxiliary(pid, AT_BASE), &sign) &&
-            tide_outside_read(outside, sign.at, old, sizeof old) && has_room(&sign, old) &&
-            tide_outside_write(outside, sign.at, tide_pause_code, tide_pause_bytes);
+            plan_trap(outside, &sign, &trap) && lay_trap(outside, &trap);
   if (ok) {
     *ret_why = "it ended while it was loaded";
-    ok = run_to_sign(outside, &sign, old);
+    ok = run_to_sign(outside, &sign, &trap);
   }
   tide_outside_close(outside);
   return ok;

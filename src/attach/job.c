@@ -203,7 +203,7 @@ static bool is_at_work(void *context)
 static enum tide_patch_step call_now(struct tide_job *job, struct tide_remote_call *call)
 {
   struct tide_attachment *a = &job->attachment;
-  if (tide_tracer_call(a->tracer, a->cave, call))
+  if (tide_tracer_call(a->tracer, &a->caves, call))
     return TIDE_STEP_DONE;
   a->reason = a->tracer->hindered;
   return TIDE_STEP_LATER;
@@ -472,9 +472,9 @@ static void adopt(struct tide_job *job)
   for (size_t i = 0; i < left->n_caves; i++) // not to be unmapped, but to be left by all
     tide_attachment_reserve(a, (struct tide_reserved){left->caves[i].at, TIDE_CAVE_BYTES,
                                                       PROT_READ | PROT_EXEC, false});
-  a->cave = tide_attachment_find_cave(job->outside, &job->objects);
-  if (!a->cave && left->n_caves)
-    a->cave = left->caves[0].at; // which will be clean by then
+  a->caves = tide_attachment_find_caves(job->outside, &job->objects);
+  if (!a->caves.n && left->n_caves) // which will be clean by then
+    a->caves = (struct tide_caves){{left->caves[0].at}, 1};
 }
 
 static enum tide_err clear_one(struct tide_job *job, bool by_force, struct tide_diag *diag)
@@ -489,7 +489,7 @@ static enum tide_err clear_one(struct tide_job *job, bool by_force, struct tide_
                      "with that one",
                      job->options->pid);
   adopt(job);
-  if (!job->attachment.cave || take_off(job))
+  if (!job->attachment.caves.n || take_off(job))
     return tide_fail(diag, TIDE_ERR_SYSTEM,
                      "what an earlier tidemark left in process %u cannot be taken away: %s",
                      job->options->pid,

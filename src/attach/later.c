@@ -224,7 +224,7 @@ static enum tide_patch_step add_new(struct later *l)
       (struct tide_attachment){.plan = &job->plan,
                                .tracer = &job->tracer,
                                .mark = job->left.mark,
-                               .cave = tide_attachment_find_cave(job->outside, &job->objects),
+                               .caves = tide_attachment_find_caves(job->outside, &job->objects),
                                .hook = l->face->enter,
                                .hook_new = l->face->enter_new};
   if (!counts_on_apart(l)) {
@@ -236,7 +236,7 @@ static enum tide_patch_step add_new(struct later *l)
   if (!give_numbers(l) || !reserve_regions(l, n_old))
     return TIDE_STEP_FAILED;
   l->why = "no object has room behind its code for the few bytes that map memory";
-  if (!job->attachment.cave)
+  if (!job->attachment.caves.n)
     return TIDE_STEP_FAILED;
   l->why = "its seccomp filter does not permit what recording needs";
   if (tide_sandbox_check(&job->tracer, &diag))

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #define PAGE_BYTES UINT64_C(4096)
-#define HIGHEST_ADDRESS UINT64_C(0x7ffffffff000) // where any process of the two machines may map
-#define LOWEST_ADDRESS UINT64_C(0x10000)         // vm.mmap_min_addr, as it is mostly
+#define USER_END (UINT64_C(1) << 48)     // the kernel shows x86_64 a page of its own above
+#define LOWEST_ADDRESS UINT64_C(0x10000) // vm.mmap_min_addr, as it is mostly
 
 void tide_outside_close(struct tide_outside *outside)
 {
@@ -158,10 +158,11 @@ uint64_t tide_outside_gap(const struct tide_outside *outside, uint64_t near, uin
 {
   const uint64_t margin = UINT64_C(1) << 20;
   uint64_t best = 0;
-  for (size_t i = 0; i <= outside->n_mappings; i++) {
+  for (size_t i = 0; i < outside->n_mappings;
+       i++) { // where the last ends, nobody knows what may be
     uint64_t lo = (i ? outside->mappings[i - 1].hi : LOWEST_ADDRESS) + margin;
-    uint64_t hi = (i < outside->n_mappings ? outside->mappings[i].lo : HIGHEST_ADDRESS) - margin;
-    if (hi < lo || hi - lo < n || hi > HIGHEST_ADDRESS)
+    uint64_t hi = outside->mappings[i].lo - margin;
+    if (hi < lo || hi - lo < n || hi > USER_END)
       continue;
     uint64_t at = near < lo ? lo : near > hi - n ? hi - n : near;
     at &= ~(PAGE_BYTES - 1);

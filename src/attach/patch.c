@@ -40,20 +40,30 @@ uint64_t tide_attachment_cave_of_vdso(const struct tide_outside *outside)
   return 0;
 }
 
-uint64_t tide_attachment_find_cave(const struct tide_outside *outside,
-                                   const struct tide_loaded_list *objects)
+// One of each neighbourhood: half as wide as the shortest way back (aarch64's) is long.
+static void note_cave(struct tide_caves *caves, uint64_t at)
+{
+  const uint64_t wide = UINT64_C(1) << 26;
+  bool is_new = at && caves->n < TIDE_CAVES;
+  for (size_t i = 0; i < caves->n; i++)
+    is_new &= at - caves->at[i] + wide > 2 * wide;
+  if (is_new)
+    caves->at[caves->n++] = at;
+}
+
+struct tide_caves tide_attachment_find_caves(const struct tide_outside *outside,
+                                             const struct tide_loaded_list *objects)
 {
   static const uint8_t ZEROS[TIDE_CAVE_BYTES];
   uint8_t bytes[TIDE_CAVE_BYTES];
-  for (size_t i = 0; i < objects->n; i++) {
-    uint64_t cave = tide_attachment_cave_of(&objects->all[i]);
-    if (cave)
-      return cave;
-  }
+  struct tide_caves caves = {0};
+  for (size_t i = 0; i < objects->n; i++)
+    note_cave(&caves, tide_attachment_cave_of(&objects->all[i]));
   uint64_t cave = tide_attachment_cave_of_vdso(outside);
-  bool is_empty = cave && tide_outside_read(outside, cave, bytes, sizeof bytes) &&
-                  !memcmp(bytes, ZEROS, sizeof bytes);
-  return is_empty ? cave : 0;
+  if (cave && tide_outside_read(outside, cave, bytes, sizeof bytes) &&
+      !memcmp(bytes, ZEROS, sizeof bytes))
+    note_cave(&caves, cave);
+  return caves;
 }
 
 void tide_attachment_reserve(struct tide_attachment *a, struct tide_reserved range)
@@ -118,10 +128,11 @@ bool tide_attachment_init(struct tide_attachment *a, const struct tide_plan *pla
   struct tide_diag diag;
   *a = (struct tide_attachment){.plan = plan, .agent = agent, .tracer = tracer};
   *ret_why = "no object has room behind its code for the few bytes that map the agent";
-  if (!(a->cave = tide_attachment_find_cave(outside, objects)))
+  a->caves = tide_attachment_find_caves(outside, objects);
+  if (!a->caves.n)
     return false;
   *ret_why = "there is no free range of addresses for the agent";
-  uint64_t near = plan->n_regions ? plan->regions[0].at : a->cave;
+  uint64_t near = plan->n_regions ? plan->regions[0].at : a->caves.at[0];
   uint64_t base = tide_outside_gap(outside, near + (UINT64_C(8) << 20), agent->n_bytes, UINT64_MAX);
   if (!base)
     return false;
@@ -172,7 +183,7 @@ static enum tide_patch_step call_for_range(struct tide_attachment *a, struct tid
   struct tide_remote_call call = call_for(r, map);
   if (r->is_mapped == map)
     return TIDE_STEP_DONE;
-  if (!tide_tracer_call(a->tracer, a->cave, &call))
+  if (!tide_tracer_call(a->tracer, &a->caves, &call))
     return later(a, a->tracer->hindered);
   if (call.result == -EEXIST)
     return TIDE_STEP_REPLAN;

@@ -37,7 +37,7 @@ struct tide_attachment {
   struct tide_agent_image *agent; // NULL: another tracer has put it there
   struct tide_tracer *tracer;
   struct tide_agent_mark mark;
-  uint64_t cave;                // where a borrowed thread's code goes
+  struct tide_caves caves;      // where a borrowed thread's code goes
   struct tide_reserved *ranges; // the agent's code, its data, regions of islands; then the rest
   size_t n_ranges;
   struct tide_frame_table tables[TIDE_AGENT_TABLES];
@@ -72,9 +72,9 @@ enum tide_patch_step tide_attachment_unmap(struct tide_attachment *attachment);
 uint64_t tide_attachment_cave_of(const struct tide_loaded *loaded);
 // The end of the kernel's own page of code, which is zeros mostly; 0: there is none.
 uint64_t tide_attachment_cave_of_vdso(const struct tide_outside *outside);
-// The first that there is, with nothing in it.
-uint64_t tide_attachment_find_cave(const struct tide_outside *outside,
-                                   const struct tide_loaded_list *objects);
+// Those with nothing in them, one of each neighbourhood.
+struct tide_caves tide_attachment_find_caves(const struct tide_outside *outside,
+                                             const struct tide_loaded_list *objects);
 
 // ---- the agent's face ----
 //

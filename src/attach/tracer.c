@@ -542,14 +542,6 @@ static bool step_to_syscall(pid_t tid)
   return WSTOPSIG(status) == (SIGTRAP | 0x80);
 }
 
-static struct tide_stopped *borrowable(struct tide_tracer *tracer)
-{
-  for (size_t i = 0; i < tracer->n; i++)
-    if (!tracer->threads[i].gone && !tracer->threads[i].signal)
-      return &tracer->threads[i];
-  return NULL;
-}
-
 static bool step_through_syscall(pid_t tid)
 {
   bool began = step_to_syscall(tid);
@@ -580,18 +572,41 @@ static size_t write_cave(const struct tide_stopped *thread, uint64_t cave,
   return bytes ? bytes + sizeof log : 0;
 }
 
-bool tide_tracer_call(struct tide_tracer *tracer, uint64_t cave, struct tide_remote_call *call)
-{
+struct borrowed {
+  struct tide_stopped *thread;
+  uint64_t cave;
   uint8_t code[TIDE_CAVE_BYTES];
-  struct tide_stopped *thread = borrowable(tracer);
-  size_t bytes = thread ? write_cave(thread, cave, call, code) : 0;
+  size_t n_bytes; // 0: nobody can be
+};
+
+static void borrow(const struct tide_tracer *tracer, const struct tide_caves *caves,
+                   const struct tide_remote_call *call, struct borrowed *ret_borrowed)
+{
+  for (size_t i = 0; i < tracer->n; i++)
+    for (size_t k = 0; k < caves->n && !ret_borrowed->n_bytes; k++) {
+      ret_borrowed->thread = &tracer->threads[i];
+      ret_borrowed->cave = caves->at[k];
+      if (!tracer->threads[i].gone && !tracer->threads[i].signal)
+        ret_borrowed->n_bytes =
+            write_cave(&tracer->threads[i], caves->at[k], call, ret_borrowed->code);
+    }
+}
+
+bool tide_tracer_call(struct tide_tracer *tracer, const struct tide_caves *caves,
+                      struct tide_remote_call *call)
+{
+  struct borrowed borrowed = {0};
+  borrow(tracer, caves, call, &borrowed);
+  struct tide_stopped *thread = borrowed.thread;
+  uint64_t cave = borrowed.cave;
+  size_t bytes = borrowed.n_bytes;
   tracer->hindered = "no thread can be borrowed now";
   leave_cave(tracer); // there may have been a call before
   if (!bytes || !tide_outside_read(tracer->outside, cave, tracer->cave.before, bytes))
     return false;
   tracer->cave.at = cave;
   tracer->cave.n_bytes = bytes;
-  if (!tide_outside_write(tracer->outside, cave, code, bytes))
+  if (!tide_outside_write(tracer->outside, cave, borrowed.code, bytes))
     return false;
   bool ok = make_call(thread, cave + sizeof(struct tide_cave_log), call);
   if (!ok) { // it is delivered where the thread really is, when we let go

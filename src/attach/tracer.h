@@ -42,6 +42,14 @@ struct tide_cave_log {
   struct tide_range range; // of 0 bytes: none
 };
 
+enum { TIDE_CAVES = 8 };
+
+// Where such code may be put. A thread needs one near by to find back (aarch64).
+struct tide_caves {
+  uint64_t at[TIDE_CAVES];
+  size_t n;
+};
+
 struct tide_cave {
   uint64_t at; // 0: it is as it was
   size_t n_bytes;
@@ -82,9 +90,10 @@ bool tide_tracer_stop_any(struct tide_tracer *tracer);  // it may have children
 // Lets all go, and measures how long they stood still.
 void tide_tracer_go(struct tide_tracer *tracer);
 
-// Has a stopped thread make a call from code that is put at `cave` and taken away when the thread
+// Has a stopped thread make a call from code that is put into a cave and taken away when the thread
 // is let go. False: a signal came before it; let go, and try again.
-bool tide_tracer_call(struct tide_tracer *tracer, uint64_t cave, struct tide_remote_call *call);
+bool tide_tracer_call(struct tide_tracer *tracer, const struct tide_caves *caves,
+                      struct tide_remote_call *call);
 
 void tide_stopped_move(struct tide_stopped *thread, uint64_t pc);
 // Has it begin elsewhere when it is let go, and what it waited in forgotten: code there must see to

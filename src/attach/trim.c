@@ -41,7 +41,8 @@ struct trial {
   struct tide_outside *outside;
   struct tide_loaded_list objects;
   struct tide_tracer tracer;
-  uint64_t function, cave, base;
+  struct tide_caves caves;
+  uint64_t function, base;
   bool has_code, has_data;
 };
 
@@ -92,14 +93,14 @@ static enum tide_err find_function(struct trial *t, struct tide_diag *diag)
   tide_loaded_list_make_of(t->outside, NULL, is_libc, NULL, &t->objects);
   for (size_t i = 0; i < t->objects.n && !t->function; i++)
     tide_loaded_each_function(&t->objects.all[i], note_function, t);
-  t->cave = tide_attachment_find_cave(t->outside, &t->objects);
+  t->caves = tide_attachment_find_caves(t->outside, &t->objects);
   if (!t->function)
     return tide_fail(diag, TIDE_ERR_UNSUPPORTED,
                      "process %u has no malloc_trim of a shared glibc to call", t->pid);
-  return t->cave ? TIDE_ERR_OK
-                 : tide_fail(diag, TIDE_ERR_UNSUPPORTED,
-                             "no object of process %u has room behind its code for a few bytes",
-                             t->pid);
+  return t->caves.n ? TIDE_ERR_OK
+                    : tide_fail(diag, TIDE_ERR_UNSUPPORTED,
+                                "no object of process %u has room behind its code for a few bytes",
+                                t->pid);
 }
 
 // ---- who calls it ----
@@ -172,7 +173,7 @@ static bool map_room(struct trial *t, uint64_t at, uint64_t n, int protection, b
                                   .arguments = {(long)at, (long)n, protection,
                                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
                                                 -1, 0}};
-  *ret_is_mapped = tide_tracer_call(&t->tracer, t->cave, &call) && call.result == (long)at;
+  *ret_is_mapped = tide_tracer_call(&t->tracer, &t->caves, &call) && call.result == (long)at;
   if (call.done && !*ret_is_mapped)
     t->tracer.hindered = "it may not map memory for the call";
   return *ret_is_mapped;
@@ -235,7 +236,7 @@ static bool unmap_room(struct trial *t)
     is_left = t->tracer.threads[i].gone ||
               !tide_stopped_any(&t->tracer, &t->tracer.threads[i], is_there, t);
   if (is_left)
-    ok = tide_tracer_call(&t->tracer, t->cave, &call) && !call.result;
+    ok = tide_tracer_call(&t->tracer, &t->caves, &call) && !call.result;
   tide_tracer_go(&t->tracer);
   return ok;
 }

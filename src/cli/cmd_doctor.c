@@ -278,9 +278,6 @@ static char *why_not_agent(const struct tide_target *target, const struct tide_p
   struct tide_diag diag;
   if (!tide_usher_could_help(target->why, target->detail))
     return tide_strdup("");
-  if (!tide_usher_is_tried())
-    return tide_strdup("the agent is used on this kind of processor when asked for alone "
-                       "(--how agent)");
   enum tide_err err = tide_library_find(TIDE_LIBRARY_AGENT, &agent, &diag);
   if (!err)
     err = tide_prospect_may_trace(&diag);

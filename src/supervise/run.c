@@ -188,8 +188,7 @@ static void make_agents(struct run *run)
                                          .sample_bits = o->sample_bits,
                                          .how = o->how,
                                          .follows = !o->no_follow};
-  bool is_asked = o->how == TIDE_HOW_AGENT || (o->how == TIDE_HOW_AUTO && tide_usher_is_tried());
-  if (!is_asked || !o->agent)
+  if (o->how == TIDE_HOW_PRELOAD || !o->agent)
     return;
   run->is_agents =
       target->unfit ? tide_usher_could_help(target->why, target->detail) : o->how == TIDE_HOW_AGENT;
@@ -286,10 +285,8 @@ static const char *why_not_agent(const struct run *run)
 {
   const struct tide_target *target = &run->target;
   bool could_help = target->unfit && tide_usher_could_help(target->why, target->detail);
-  return !could_help || run->options->how != TIDE_HOW_AUTO ? NULL
-         : !tide_usher_is_tried() ? "on this kind of processor it is used when asked for alone"
-         : !run->options->agent   ? "its file is not installed"
-                                  : NULL;
+  bool is_missed = could_help && run->options->how == TIDE_HOW_AUTO && !run->options->agent;
+  return is_missed ? "its file is not installed" : NULL;
 }
 
 // The command goes without the agent after all.

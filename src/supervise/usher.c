@@ -9,7 +9,6 @@
 #include "attach/sandbox.h"
 #include "base/alloc.h"
 #include "base/proc.h"
-#include "rt/arch.h"
 #include "store/layout.h"
 #include "supervise/target_check.h"
 
@@ -70,12 +69,6 @@ bool tide_usher_hear(int words, struct tide_usher_word *ret_word)
   ret_word->pid_fd = fds[0];
   ret_word->store_fd = fds[1];
   return true;
-}
-
-bool tide_usher_is_tried(void)
-{
-  const enum tide_store_arch here = TIDE_ARCH_ID;
-  return here == TIDE_ARCH_X86_64;
 }
 
 // Sanitizers check every block themselves, and Go's runtime has no functions to hook; what it calls

@@ -59,9 +59,6 @@ struct tide_usher_word {
 _Noreturn void tide_usher(const struct tide_usher_house *house,
                           const struct tide_usher_order *order, int words);
 
-// Is the agent known to work on this kind of processor? Elsewhere it is used when asked for alone.
-bool tide_usher_is_tried(void);
-
 // Can the agent be of use where a program is unfit for the preloaded recorder?
 bool tide_usher_could_help(enum tide_why why, const char *detail);
 
