@@ -106,6 +106,24 @@ test("bands and others are the whole, and nobody who ever held more is left out"
   }
 });
 
+test("bands of as many groups as there are stacks make no list of each", () => {
+  const view = makeView(synthetic({ nodes: 3000, sites: 900, snapshots: 6, ticks: 20 }), emptyLook);
+  const all = group(view, { measure: "total", unit: "bytes", from: null, to: null }, "stack");
+  const itemOf = all.itemOf();
+  all.items.forEach(({ sites }, i) => sites.forEach((site) => assert.equal(itemOf[site], i)));
+  assert.equal(itemOf.filter((item) => item < all.items.length).length, all.items.length);
+  const { subarray } = Uint32Array.prototype;
+  let lists = 0;
+  Uint32Array.prototype.subarray = function (...words) {
+    lists++;
+    return subarray.apply(this, words);
+  };
+  const { bands } = makeBands(view, "stack", "bytes", 8);
+  Uint32Array.prototype.subarray = subarray;
+  assert.equal(bands.length, 8);
+  assert.ok(lists < 20, `${lists} lists`);
+});
+
 test("the longest time without a look counts the start and the end", () => {
   const model = synthetic({ seed: 5, nodes: 9, sites: 5, snapshots: 3 });
   model.snapshots.ns.set([10, 30, 45]);

@@ -9,9 +9,10 @@
 
 import { totalAtSnapshots } from "./curves.ts";
 import { heldParts, straightAt, type HeldPart } from "./held.ts";
-import { group, type Group, type GroupKind } from "./groups.ts";
+import { group, type Group, type GroupKind, type Groups } from "./groups.ts";
 import type { View } from "./look.ts";
 import { SiteKind, type Model } from "./model.ts";
+import { NONE } from "./names.ts";
 import { isHeld, type Measure, type Unit } from "./question.ts";
 
 export interface Band {
@@ -26,17 +27,26 @@ export interface Bands {
   atTicks: Float64Array[] | null; // per band and tick; null: nobody looked
 }
 
-const NO_BAND = 0xffffffff;
+const NO_BAND = NONE;
 
 // Of the heap; memory that the program mapped itself has a curve of its own.
-function bandOfSites(model: Model, groups: readonly Group[]): Uint32Array {
-  const band = new Uint32Array(model.sites.count).fill(NO_BAND);
-  groups.forEach(({ sites }, i) => {
-    for (const site of sites)
-      if (model.sites.kind[site] !== SiteKind.pages)
-        band[site] = i;
-  });
-  return band;
+function heapItems(model: Model, groups: Groups): Uint32Array {
+  return groups.itemOf().map((item, site) =>
+    model.sites.kind[site] === SiteKind.pages ? NO_BAND : item);
+}
+
+// Those with the highest values, the highest first and of equals the first; none without any.
+function highestOf(values: Float64Array, most: number): number[] {
+  const best: number[] = [];
+  for (let i = 0; i < values.length; i++) {
+    const last = best.length === most ? values[best[most - 1]] : 0;
+    if (!(values[i] > last))
+      continue;
+    const before = best.findIndex((one) => values[one] < values[i]);
+    best.splice(before < 0 ? best.length : before, 0, i);
+    best.length = Math.min(best.length, most);
+  }
+  return best;
 }
 
 function maxima(model: Model, unit: Unit, band: Uint32Array, n: number): Float64Array {
@@ -115,12 +125,11 @@ export function makeBands(view: View, kind: GroupKind, unit: Unit, most: number)
   const { model } = view;
   const total = totalAtSnapshots(model, unit);
   const asked = { measure: measureFor(model), unit, from: null, to: null } as const;
-  const { items } = group(view, asked, kind);
-  const highest = maxima(model, unit, bandOfSites(model, items), items.length);
-  const order = items.map((_, i) => i).filter((i) => highest[i] > 0);
-  order.sort((a, b) => highest[b] - highest[a] || a - b);
-  const chosen = order.slice(0, most).map((i) => items[i]);
-  const bandOf = bandOfSites(model, chosen);
+  const groups = group(view, asked, kind);
+  const itemOf = heapItems(model, groups);
+  const order = highestOf(maxima(model, unit, itemOf, groups.items.length), most);
+  const chosen = order.map((item) => groups.items[item]);
+  const bandOf = itemOf.map((item) => item === NO_BAND ? NO_BAND : order.indexOf(item) >>> 0);
   const live = curves(model, unit, bandOf, chosen.length);
   const others = total.map((sum, s) => {
     for (const values of live)

@@ -42,6 +42,7 @@ export interface Groups {
   kind: GroupKind;
   items: Group[]; // by falling weight; classes of size and lifetime by rising number
   stacks: number; // with any weight
+  itemOf(): Uint32Array; // per site the item it is in; NONE: in none, or in several
   rest: Group; // sums of stacks without a frame to show; no sites when there are none
 }
 
@@ -59,8 +60,8 @@ class Sharing {
     readonly model: Model,
     readonly kind: GroupKind,
     readonly count: number,
-    private readonly entries: Uint32Array, // sites
-    private readonly groupOf: Uint32Array, // per entry
+    readonly entries: Uint32Array, // sites
+    readonly groupOf: Uint32Array, // per entry
     readonly frames: Uint32Array, // per group
     readonly weights: Float64Array,
     readonly stacks: Uint32Array,
@@ -271,7 +272,7 @@ function share(
 
 // Those that weigh anything. Those of one weight stay in the order of their names; stacks by what
 // they allocated.
-function ranked(sharing: Sharing): Group[] {
+function ranked(sharing: Sharing): Uint32Array {
   const { count, weights, model, kind } = sharing;
   const all = new Uint32Array(count);
   let n = 0;
@@ -281,14 +282,25 @@ function ranked(sharing: Sharing): Group[] {
   const order = all.subarray(0, n);
   const { bAlloc, nAlloc } = model.sites;
   const siteOf = new Uint32Array(kind === "stack" ? count : 0);
-  for (let g = 0; g < siteOf.length; g++)
-    siteOf[g] = sharing.sitesOf(g)[0];
+  for (let i = 0; kind === "stack" && i < sharing.entries.length; i++)
+    siteOf[sharing.groupOf[i]] = sharing.entries[i];
   const byAllocated = (a: number, b: number) => {
     const [x, y] = [siteOf[a], siteOf[b]];
     return bAlloc[y] - bAlloc[x] || nAlloc[y] - nAlloc[x] || x - y;
   };
-  order.sort((a, b) => weights[b] - weights[a] || (kind === "stack" ? byAllocated(a, b) : a - b));
-  return Array.from(order, (g) => new SharedGroup(sharing, g));
+  return order.sort((a, b) =>
+    weights[b] - weights[a] || (kind === "stack" ? byAllocated(a, b) : a - b));
+}
+
+function itemsOfSites(
+  { model, count, entries, groupOf }: Sharing, order: Uint32Array,
+): Uint32Array {
+  const rank = new Uint32Array(count).fill(NONE);
+  order.forEach((g, i) => (rank[g] = i));
+  const item = new Uint32Array(model.sites.count).fill(NONE);
+  for (let i = 0; i < entries.length; i++)
+    item[entries[i]] = rank[groupOf[i]];
+  return item;
 }
 
 function codeGroups(view: View, question: Question, kind: CodeKind | "stack"): Groups {
@@ -300,8 +312,10 @@ function codeGroups(view: View, question: Question, kind: CodeKind | "stack"): G
   const noSharing = none.count ? none
     : new Sharing(view.model, kind, 1, hidden, hidden, Uint32Array.of(NONE), new Float64Array(1),
       new Uint32Array(1));
+  const order = ranked(sharing);
   return {
-    kind, items: ranked(sharing), stacks,
+    kind, items: Array.from(order, (g) => new SharedGroup(sharing, g)), stacks,
+    itemOf: () => itemsOfSites(sharing, order),
     rest: new SharedGroup(noSharing, 0),
   };
 }

@@ -33,6 +33,16 @@ function countStacks(view: View, weights: Float64Array): number {
   return n;
 }
 
+// They share stacks, so that none is in one of them alone.
+function groupsOf(
+  view: View, kind: "thread" | "size" | "lifetime", items: Group[], weights: Float64Array,
+): Groups {
+  return {
+    kind, items, stacks: countStacks(view, weights), rest: noGroup(kind, 0),
+    itemOf: () => new Uint32Array(view.model.sites.count).fill(NONE),
+  };
+}
+
 // What a thread did, whosever blocks they were, and what of its own it held.
 const DONE = numbersOf("done");
 const HELD = numbersOf("held");
@@ -101,7 +111,7 @@ function narrowThreads(view: View, question: Question): Groups {
   }
   const items = all.filter(({ weight }) => weight !== 0);
   items.sort((a, b) => b.weight - a.weight || a.number - b.number);
-  return { kind: "thread", items, stacks: countStacks(view, weights), rest: noGroup("thread", 0) };
+  return groupsOf(view, "thread", items, weights);
 }
 
 export function threadGroups(view: View, question: Question): Groups {
@@ -131,9 +141,7 @@ export function threadGroups(view: View, question: Question): Groups {
   const items = all.filter((g) => g.weight !== 0 || g.nAlloc || g.nFree ||
     g.liveBlocks || g.peakBlocks);
   items.sort((a, b) => b.weight - a.weight || a.number - b.number);
-  return {
-    kind: "thread", items, stacks: countStacks(view, weights), rest: noGroup("thread", 0),
-  };
+  return groupsOf(view, "thread", items, weights);
 }
 
 export function classGroups(view: View, question: Question, kind: "size" | "lifetime"): Groups {
@@ -168,5 +176,5 @@ export function classGroups(view: View, question: Question, kind: "size" | "life
     several.stacks++;
   }
   const items = [...all, several].filter((g) => g.weight !== 0);
-  return { kind, items, stacks: countStacks(view, weights), rest: noGroup(kind, 0) };
+  return groupsOf(view, kind, items, weights);
 }
