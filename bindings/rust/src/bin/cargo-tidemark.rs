@@ -83,8 +83,8 @@ fn run_for_nextest(words: &[String]) -> ! {
     fail(&format!("{name} cannot be run: {error}"))
 }
 
-/// Options that name a file. It is meant from here, and cargo starts tests in the directory of their
-/// package.
+/// Options that name a file. It is meant from here, and cargo starts tests in the directory of
+/// their package.
 const WITH_FILE: [&str; 9] = [
     "-o",
     "--output",
