@@ -579,8 +579,8 @@ struct borrowed {
   size_t n_bytes; // 0: nobody can be
 };
 
-static void borrow(const struct tide_tracer *tracer, const struct tide_caves *caves,
-                   const struct tide_remote_call *call, struct borrowed *ret_borrowed)
+static void borrow_thread(const struct tide_tracer *tracer, const struct tide_caves *caves,
+                          const struct tide_remote_call *call, struct borrowed *ret_borrowed)
 {
   for (size_t i = 0; i < tracer->n; i++)
     for (size_t k = 0; k < caves->n && !ret_borrowed->n_bytes; k++) {
@@ -596,7 +596,7 @@ bool tide_tracer_call(struct tide_tracer *tracer, const struct tide_caves *caves
                       struct tide_remote_call *call)
 {
   struct borrowed borrowed = {0};
-  borrow(tracer, caves, call, &borrowed);
+  borrow_thread(tracer, caves, call, &borrowed);
   struct tide_stopped *thread = borrowed.thread;
   uint64_t cave = borrowed.cave;
   size_t bytes = borrowed.n_bytes;
