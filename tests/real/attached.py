@@ -113,6 +113,11 @@ def rust_mimalloc(stage):
     check_service(stage, build_services() / "with-mimalloc", "mimalloc")
 
 
+@test("attached_rust_snmalloc")
+def rust_snmalloc(stage):
+    check_service(stage, build_services() / "with-snmalloc", "snmalloc")
+
+
 @test("attached_cpython")
 def cpython(stage):
     program = """
