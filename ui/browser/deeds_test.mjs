@@ -14,7 +14,7 @@ async function hashHas(page, text) {
 }
 
 // The menu of a function's box, by keyboard alone: down the widest way to it.
-async function menuOf(page, name) {
+export async function menuOf(page, name) {
   const grid = page.locator(".flame-mirror [role=treegrid]").first();
   await grid.focus();
   await page.keyboard.press("Home");
@@ -29,7 +29,7 @@ async function menuOf(page, name) {
   await page.getByRole("menu").waitFor();
 }
 
-async function choose(page, label) {
+export async function choose(page, label) {
   await page.getByRole("menuitem", { name: label }).focus();
   await page.keyboard.press("Enter");
 }

@@ -3,7 +3,12 @@
 // The graph under the hand: nearer by wheel and by key, along by drag, by keys and by the map of
 // the whole, and back.
 
-import { becomes, expect, expectEqual, heading, shown } from "./stage.mjs";
+import { choose, menuOf } from "./deeds_test.mjs";
+import { dhatFile } from "./programs.mjs";
+import { becomes, exactUnits, expect, expectEqual, heading } from "./stage.mjs";
+import { importSource, shown } from "./stage.mjs";
+
+const units = exactUnits(await importSource("src/engine/units.ts"));
 
 const spanOf = (page) =>
   /[#&]span=([\d.]+)-([\d.]+)/.exec(page.url())?.slice(1).map(Number) ?? null;
@@ -172,5 +177,59 @@ export const tests = {
     await choice.selectOption("by name");
     await becomes(() => page.url().includes("order"), false, "chosen");
     expectEqual(await leftmost(page), byName, "as it was");
+  },
+
+  // By keyboard alone, obeyed by graph, tree and table, and taken back by Escape or its chip.
+  async a_library_as_one_frame(ground, look) {
+    const stacks = [
+      { names: ["inner", "outer", "work", "main"], bytes: 3000 },
+      { names: ["other", "work", "main"], bytes: 2000 },
+      { names: ["inner", "call", "outer", "main"], bytes: 500 },
+    ];
+    const file = JSON.parse(dhatFile(stacks, "prog"));
+    const module = (name) => (/inner|outer|other/.test(name) ? "/x/libparts.so" : "/x/prog");
+    file.ftbl = file.ftbl.map((text) =>
+      text.replace(/: (\w+) .*/, (_, name) => `: ${name} (in ${module(name)})`));
+    ground.write("parts.json", JSON.stringify(file));
+    const { url } = await ground.view("parts.json");
+    const page = await look(`${url}#pane=graph&blame=library`);
+    await page.locator("h2.asked").waitFor();
+    const said = await heading(page);
+    await menuOf(page, "outer");
+    await choose(page, "Show module libparts.so as one frame");
+    await becomes(() => page.url().includes("library=module%20libparts.so"), true, "the address");
+    expectEqual(await heading(page), said, "the sum");
+    const rows = async (of, pane, cells) => {
+      await of.locator(`#tab-${pane}`).click();
+      await shown(of);
+      const all = await of.locator(`#pane table tbody tr`).evaluateAll(
+        (trs, names) => trs.map((tr) => names.map((name) =>
+          tr.querySelector(name)?.textContent.trim() ?? "")), cells);
+      return all.map((row) => row.join(" "));
+    };
+    const tree = (of) => rows(of, "tree", [".name"]);
+    const table = (of) => rows(of, "table", [".c-name .name", ".c-weight"]);
+    const one = "[libparts.so]";
+    const struckOut = ["main", "work", one, one]; // the other one is called by main
+    const whole = ["main", "work", "outer", "inner", "other", "outer"];
+    for (const of of [page, await look(page.url())]) {
+      await of.locator("h2.asked").waitFor();
+      expectEqual(await tree(of), struckOut, "the tree");
+      expectEqual(await table(of), [`${one} ${units.bytes(5500)}`], "the table");
+    }
+    await page.locator("#tab-table").focus();
+    await page.keyboard.press("Escape");
+    await becomes(() => page.url().includes("library="), false, "taken back");
+    expectEqual(await tree(page), whole, "the tree as it was");
+    await page.goBack();
+    await page.goBack();
+    await page.locator(".chip", { hasText: "libparts.so" }).focus();
+    expectEqual(await tree(page), struckOut, "by the way back");
+    await page.locator(".chip", { hasText: "libparts.so" }).focus();
+    await page.keyboard.press("Delete");
+    await becomes(() => page.url().includes("library="), false, "its chip taken away");
+    expectEqual(await heading(page), said, "the sum at the end");
+    const lost = await look(`${url}#library=crate%20nobody`);
+    await lost.locator(".chip", { hasText: "is not here" }).waitFor();
   },
 };

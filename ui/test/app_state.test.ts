@@ -45,6 +45,7 @@ test("every word comes back", () => {
   for (const table of ["rss", "peak", 0, 1_500_296_030] as const) comesBack({ table });
   comesBack({ unit: "blocks", edge: "from", sort: "peak", up: true, process: 3, capture: 1 });
   for (const colour of colourings) comesBack({ colour });
+  comesBack({ library: ["crate serde_json", "module libz.so.1"] });
   for (const order of orders) comesBack({ order });
   comesBack({ thread: "flush-19", versus: "main thread", suppress: ["a", "b<c>"] });
   comesBack({ runtime: true, collapse: false, lines: true, invert: true, flip: true, rss: false });

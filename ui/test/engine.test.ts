@@ -164,6 +164,8 @@ const LOOKS = [
   { ...emptyLook, hide: ["function_1"] }, { ...emptyLook, focus: ["function_3"] },
   { ...emptyLook, callers: ["part1"], allFrames: true }, { ...emptyLook, ignore: ["function_9"] },
   { ...emptyLook, function: ["part1", "function_6"] }, { ...emptyLook, hide: ["."] },
+  { ...emptyLook, libraries: ["crate crate3", "module libc.so.6"] },
+  { ...emptyLook, libraries: ["crate crate5"], allFrames: true, collapse: false },
 ];
 
 test("trees by walking every stack", () => {
@@ -173,7 +175,7 @@ test("trees by walking every stack", () => {
         const model = modelOf(seed);
         const view = makeView(model, look);
         const weights = weigh(model, PEAK);
-        const names = frameNames(model, false).of;
+        const names = frameNames(view.model, false).of;
         const tree = buildTree(view, weights, { ...OPTIONS, inverted });
         const expected = new Map<string, number[]>(); // path -> total, self, stacks, deep
         for (let i = 0; i < model.sites.count; i++) {

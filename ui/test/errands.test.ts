@@ -12,6 +12,7 @@ import {
   buffersOf, keepFound, run, stacksOf, type Errand, type ErrandKind, type Picture,
 } from "../src/engine/errands.ts";
 import { group } from "../src/engine/groups.ts";
+import { withLibraries } from "../src/engine/libraries.ts";
 import { emptyLook, makeView } from "../src/engine/look.ts";
 import type { Model } from "../src/engine/model.ts";
 import { defaultQuestion, weigh } from "../src/engine/question.ts";
@@ -68,11 +69,13 @@ test("pictures of any look are those one makes oneself", async () => {
     emptyLook, { ...emptyLook, allFrames: true }, { ...emptyLook, focus: [some] },
     { ...emptyLook, callers: [some], blame: "library" as const },
     { ...emptyLook, row: `place ${some}` },
+    { ...emptyLook, libraries: ["crate crate3", "module libc.so.6"] },
   ];
   for (const look of looks)
     for (const inverted of [false, true]) {
       const picture = { look, inverted, byLine: inverted };
-      const { answer } = await errand("picture", { stacks: stacksOf(MODEL), picture });
+      const asked = withLibraries(MODEL, look.libraries); // as the page has it
+      const { answer } = await errand("picture", { stacks: stacksOf(asked), picture });
       const model = decode(BLOCK);
       const view = makeView(model, look);
       keepFound(view, picture, answer);

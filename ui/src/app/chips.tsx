@@ -6,6 +6,7 @@
 import { useState } from "preact/hooks";
 import { groupText } from "../engine/group_text.ts";
 import { ofSeveral } from "../engine/groups.ts";
+import { libraryName, lostLibraries } from "../engine/libraries.ts";
 import { patternRefusal, wantedWeight, type View } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
 import { threadOf } from "../engine/narrow.ts";
@@ -27,6 +28,7 @@ import {
   go,
   noSelection,
   state,
+  turnLibrary,
   type FilterKind,
   type State,
 } from "./state.ts";
@@ -91,7 +93,7 @@ function searchChip(s: State, found: Matches | null): Chip[] {
   return [{ name: "search", text: cleanWithin(s.search, 300), without: { search: "" }, fault }];
 }
 
-function chipsOf(s: State, lost: string | null, isRowLost: boolean): Chip[] {
+function chipsOf(s: State, of: Model, lost: string | null, isRowLost: boolean): Chip[] {
   const chips: Chip[] = [];
   for (const kind of filterKinds)
     for (const pattern of s.filters[kind])
@@ -106,6 +108,13 @@ function chipsOf(s: State, lost: string | null, isRowLost: boolean): Chip[] {
       text: cleanWithin(parseRow(s.row).text, 300),
       without: { row: null },
       fault: isRowLost ? "is not here" : undefined,
+    });
+  for (const library of s.library)
+    chips.push({
+      name: `${library.split(" ")[0]} as one frame`,
+      text: cleanWithin(libraryName(library), 300),
+      without: turnLibrary(library),
+      fault: lostLibraries(of).has(library) ? "is not here" : undefined,
     });
   if (!s.collapse) chips.push({ name: "recursion", text: "unfolded", without: { collapse: true } });
   if (s.lines) chips.push({ name: "lines", text: "apart", without: { lines: false } });
@@ -139,7 +148,7 @@ export function Chips() {
   const chips = [
     ...timeChip(s, of),
     ...(isRefused ? [] : narrowChips(s, shown, asked)),
-    ...chipsOf(s, use(zoomLost), use(rowLost)),
+    ...chipsOf(s, of, use(zoomLost), use(rowLost)),
     ...searchChip(s, found),
   ];
   if (!chips.length) return null;

@@ -51,7 +51,10 @@ const compared = computed(() => {
 function ofCaptures(other: Model, isFirstShown: boolean): Sides {
   const asked = { ...question.value, from: null, to: null };
   const viewOf = (of: Model) => (of === model.value ? view.value : makeView(of, usedLook.value));
-  const side = (of: Model): Side => ({ model: of, view: viewOf(of), question: asked });
+  const side = (of: Model): Side => {
+    const shown = viewOf(of);
+    return { model: shown.model, view: shown, question: asked };
+  };
   const [here, there] = compared.value ?? [model.value, other];
   const [before, after] = (isFirstShown ? [here, there] : [there, here]).map(side);
   return { before, after, areCaptures: true, areThreads: false };

@@ -18,18 +18,19 @@ import { Cut, Refusal } from "./parts.tsx";
 import { matches, model, question, refused, session, tree, trie } from "./session.ts";
 import { view, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
-import { addFilter, go, moveSpan, settle, state } from "./state.ts";
+import { addFilter, go, moveSpan, settle, state, turnLibrary } from "./state.ts";
 import { GroupSwitch, GroupTable, ranked } from "./table.tsx";
 import { plural, questionWords } from "./words.ts";
 
 // What the menu of a box does to the page.
 export const onMenu: FlameProps["onMenu"] = (action, target: FlameTarget) => {
-  const { name } = target;
+  const { name, library } = target;
   const pattern = exactly(name);
   if (action === "focus") go(addFilter("focus", pattern));
   else if (action === "hide") go(addFilter("hide", pattern));
   else if (action === "ignore") go(addFilter("ignore", pattern));
   else if (action === "sandwich") go({ pane: "callers", callee: name, above: [], below: [] });
+  else if (action === "library" && library) go(turnLibrary(library));
   else if (action === "collapse") go({ collapse: !state.peek().collapse });
   else if (action === "search") settle({ search: pattern });
 };

@@ -7,7 +7,7 @@ import { timeOf } from "../engine/question.ts";
 import { turnOrder } from "./graph.tsx";
 import { clearRange, moment, toEnd, toLocalPeak, toPeak, zoomKey } from "./moments.ts";
 import { model, pane, session } from "./session.ts";
-import { go, panes, settle, state } from "./state.ts";
+import { go, panes, settle, state, turnLibrary } from "./state.ts";
 import { nextTheme } from "./theme.ts";
 import { nextMeasure, otherUnit, turnBlame } from "./toolbar.tsx";
 
@@ -32,12 +32,15 @@ export const keyWords: [string, string][] = [
   ["1 … 9, 0", "panes, in their order"],
   ["B", "compare with the moment selected; again: with nothing"],
   ["T", "light, dark or as the system is"],
-  ["Esc", "take back, one by one: search, nearness, zoom, range, row, thread and class"],
+  [
+    "Esc",
+    "take back, one by one: search, nearness, zoom, range, row, thread and class, whole libraries",
+  ],
   ["?", "these keys"],
 ];
 
 function escape(): void {
-  const { search, zoom, above, below, from, to } = state.peek();
+  const { library, search, zoom, above, below, from, to } = state.peek();
   const { row, thread, size, lifetime, span, spanAbove, spanBelow } = state.peek();
   const isZoomed = (pane.peek() === "callers" ? [...above, ...below] : zoom).length > 0;
   const spans = pane.peek() === "callers" ? [spanAbove, spanBelow] : [span];
@@ -48,6 +51,7 @@ function escape(): void {
   else if (from !== null || to !== null) clearRange();
   else if ([row, thread, size, lifetime].some((one) => one !== null))
     go({ row: null, thread: null, size: null, lifetime: null });
+  else if (library.length) go(turnLibrary(library.at(-1)!));
 }
 
 // The moment selected becomes what others are compared with.

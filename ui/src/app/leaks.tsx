@@ -6,6 +6,7 @@
 import { computed } from "@preact/signals-core";
 import type { Fate } from "../engine/fate.ts";
 import { leaks, type Leak, type Leaks } from "../engine/leaks.ts";
+import { isLibrary } from "../engine/libraries.ts";
 import { exactly, lookRefusal, makeView, type View } from "../engine/look.ts";
 import { frameText, NONE } from "../engine/names.ts";
 import { refusal, type Question } from "../engine/question.ts";
@@ -229,7 +230,7 @@ function LeakRow({ row, sum, isFreed }: { row: Leak; sum: number; isFreed: boole
 function Suppress({ row: { group } }: { row: Leak }) {
   const of = use(model);
   const name = group.frame === NONE ? "" : of.text[of.frames.function[group.frame]];
-  if (!name) return null;
+  if (!name || isLibrary(of, group.frame)) return null; // no name that a file of them could have
   return (
     <button
       type="button"

@@ -15,6 +15,7 @@ import {
   type View,
 } from "../engine/look.ts";
 import type { Picture } from "../engine/errands.ts";
+import { withLibraries } from "../engine/libraries.ts";
 import type { Model } from "../engine/model.ts";
 import { inOrder } from "../engine/order.ts";
 import { weighIn } from "../engine/narrow.ts";
@@ -46,7 +47,8 @@ export const isBusy = signal(true);
 export const progress = signal(""); // how far reading the capture is, in words
 export const announcement = signal(""); // read out by screen readers
 
-export const model = computed<Model>(() => session.value!.model);
+const libraries = computed(() => state.value.library);
+export const model = computed<Model>(() => withLibraries(session.value!.model, libraries.value));
 
 export const pane = computed<Pane>(
   () => state.value.pane ?? (session.value?.other ? "diff" : "overview"),
@@ -84,9 +86,9 @@ export const question = (() => {
 export const refused = computed(() => refusal(model.value, question.value));
 
 function lookOf(s: State): Look {
-  const { runtime: allFrames, blame, collapse, row, thread, size, lifetime } = s;
+  const { runtime: allFrames, blame, collapse, library, row, thread, size, lifetime } = s;
   const only = { row, rowBlame: blame, thread, size, lifetime };
-  const look: Look = { ...emptyLook, allFrames, blame, collapse, ...only };
+  const look: Look = { ...emptyLook, allFrames, blame, collapse, libraries: library, ...only };
   for (const kind of filterKinds) look[kind] = s.filters[kind];
   return look;
 }

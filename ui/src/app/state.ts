@@ -78,6 +78,7 @@ export interface State {
   filters: Record<FilterKind, string[]>;
   blame: "own" | "library" | null; // whom rows lead with; null: as the capture was opened
   runtime: boolean; // show runtime frames, too
+  library: string[]; // shown as one frame each (engine/libraries.ts)
   collapse: boolean; // neighbouring repetitions of a function are one node
   lines: boolean; // lines of a function are nodes of their own
   invert: boolean;
@@ -128,6 +129,7 @@ export function emptyState(): State {
     filters,
     blame: null,
     runtime: false,
+    library: [],
     collapse: true,
     lines: false,
     invert: false,
@@ -233,6 +235,9 @@ const readers: Record<string, Reader> = {
   up: flag("up"),
   blame: (s, text) => (s.blame = oneOf(["own", "library"] as const, text)),
   runtime: flag("runtime"),
+  library: (s, text) => {
+    if (text && !s.library.includes(text)) s.library.push(text);
+  },
   collapse: flag("collapse"),
   lines: flag("lines"),
   invert: flag("invert"),
@@ -291,8 +296,8 @@ export function formatState(state: State): string {
   const add = (key: string, text: string) => parts.push(`${key}=${escape(text)}`);
   for (const key of Object.keys(readers) as (keyof State)[]) {
     const value = state[key];
-    if (key === "zoom" || key === "above" || key === "below" || key === "suppress")
-      for (const name of state[key]) add(key, name);
+    if (["zoom", "above", "below", "suppress", "library"].includes(key))
+      for (const name of value as string[]) add(key, name);
     else if (value === null || value === none[key]) continue;
     else if (["at", "from", "to", "left", "right"].includes(key))
       add(key, timeText(value as number));
@@ -369,8 +374,8 @@ export function followAddress(): void {
 // What stands between the capture and what is shown, all of it taken away.
 export function noSelection(): Partial<State> {
   const none = emptyState();
-  const { filters, row, thread, size, lifetime, zoom, search, collapse, lines } = none;
-  return { filters, row, thread, size, lifetime, zoom, search, collapse, lines };
+  const { filters, row, thread, size, lifetime, zoom, search, collapse, lines, library } = none;
+  return { filters, row, thread, size, lifetime, zoom, search, collapse, lines, library };
 }
 
 export function addFilter(kind: FilterKind, pattern: string): Partial<State> {
@@ -382,4 +387,11 @@ export function addFilter(kind: FilterKind, pattern: string): Partial<State> {
 export function dropFilter(kind: FilterKind, pattern: string): Partial<State> {
   const { filters } = state.peek();
   return { filters: { ...filters, [kind]: filters[kind].filter((text) => text !== pattern) } };
+}
+
+// Seen as one frame, or again frame by frame.
+export function turnLibrary(one: string): Partial<State> {
+  const { library } = state.peek();
+  const without = library.filter((other) => other !== one);
+  return { library: without.length < library.length ? without : [...library, one], zoom: [] };
 }

@@ -116,7 +116,7 @@ function gatherCode(
     if (!view.wanted[i] || (!bytes[i] && !blocks[i]))
       continue;
     const hasStack = model.sites.kind[i] === SiteKind.heap;
-    const frame = hasStack ? view.culprit(i) : NONE;
+    const frame = hasStack ? view.leader(i, group) : NONE;
     const kind: Kind = frame !== NONE ? "place" : hasStack ? "nowhere" : "lost";
     const id = `${kind}${frame}`;
     let half = halves.get(id);

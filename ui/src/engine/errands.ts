@@ -38,7 +38,7 @@ export type ErrandKind = keyof Asked;
 export type Errand<K extends ErrandKind = ErrandKind> = { kind: K; of: Asked[K] };
 
 // What of a model a picture is made of.
-export type Stacks = Pick<Model, "text" | "modules" | "frames" | "nodes"> & {
+export type Stacks = Pick<Model, "text" | "modules" | "frames" | "nodes" | "libraries"> & {
   facts: Pick<Model["facts"], "blame" | "pruned">;
   sites: Pick<Model["sites"], "count" | "node" | "kind">;
 };
@@ -92,12 +92,12 @@ export function keepFound(view: View, { inverted, byLine }: Picture, found: Foun
 
 // A copy, that can be given away: an array is sent with all of the block that it lies in.
 export function stacksOf(model: Model): Stacks {
-  const { text, modules, frames, nodes, sites } = model;
+  const { text, modules, frames, nodes, sites, libraries } = model;
   const own = <T extends object>(columns: T): T =>
     Object.fromEntries(Object.entries(columns).map(([key, column]) =>
       [key, ArrayBuffer.isView(column) ? (column as Uint8Array).slice() : column])) as T;
   return {
-    text, modules: modules.slice(), frames: own(frames), nodes: own(nodes),
+    text, modules: modules.slice(), frames: own(frames), nodes: own(nodes), libraries,
     facts: { blame: model.facts.blame, pruned: model.facts.pruned },
     sites: { count: sites.count, node: sites.node.slice(), kind: sites.kind.slice() },
   };

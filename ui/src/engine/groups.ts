@@ -211,7 +211,7 @@ function makeSiteKeys(view: View, kind: CodeKind | "stack"): SiteKeys {
   for (let i = 0; i < sites.count; i++) {
     if (!view.wanted[i])
       continue;
-    const frame = view.culprit(i);
+    const frame = view.leader(i, kind);
     if (frame === NONE && sites.kind[i] === SiteKind.heap)
       of[i] = HIDDEN;
     else
@@ -265,7 +265,7 @@ function share(
     const g = groupOf[i];
     sums[g] += weights[sites[i]];
     stacks[g]++;
-    frames[g] = Math.min(frames[g], view.culprit(sites[i])); // the same one in every order
+    frames[g] = Math.min(frames[g], view.leader(sites[i], kind)); // the same one in every order
   }
   return new Sharing(view.model, kind, n, sites, groupOf, frames, sums, stacks);
 }

@@ -15,6 +15,7 @@
 //
 // A view keeps what it finds out about frames and stacks; questions change, and it stays.
 
+import { standIns, withLibraries } from "./libraries.ts";
 import { FrameFlag, Layer, SiteKind, type Model } from "./model.ts";
 import { moduleName, modulePath, NONE } from "./names.ts";
 import { parseRow, rowText } from "./rows.ts";
@@ -30,6 +31,7 @@ export interface Look {
   hide: string[]; // leave frames of such functions out
   callers: string[]; // only stacks with such a function, seen from the innermost one outwards
   callees: string[]; // as focus, by another name
+  libraries: string[]; // shown as one frame each (libraries.ts)
   collapse: boolean; // in trees, neighbouring repetitions are one node, as in the command's
   row: string | null; // only stacks of this row of a table (rows.ts)
   rowBlame: "own" | "library" | null; // whom rows led with then; null: as the data says
@@ -48,7 +50,7 @@ export const PATTERN_KINDS: readonly PatternKind[] = [
 
 export const emptyLook: Look = {
   allFrames: false, blame: null, function: [], file: [], module: [], ignore: [], focus: [],
-  hide: [],
+  hide: [], libraries: [],
   callers: [], callees: [], collapse: true, row: null, rowBlame: null,
   thread: null, size: null, lifetime: null,
 };
@@ -73,9 +75,13 @@ export interface View {
   shows(frame: number): boolean;
   // Whether a node's is: one that is also within what is in focus, if anything is.
   showsNode(node: number): boolean;
+  // The frame shown in place of one: that of its library where that is one frame, else itself.
+  standsFor(frame: number): number;
   // The frame a stack is blamed on, or NONE: of those shown when runtime frames are folded, whether
   // they are or not, the innermost of the user's own code, or else the innermost one.
   culprit(site: number): number;
+  // The same as the rows of a kind have it: one that is told by function is its library's frame.
+  leader(site: number, kind: string): number;
   // What own code called: the outermost frame of a library inside of it; NONE: none.
   via(site: number): number;
   // Of a culprit without a name, the nearest caller that has one; NONE: none.
@@ -152,7 +158,7 @@ interface Filter {
   callers: number;
 }
 
-function makeFilter(model: Model, look: Look): Filter | null {
+function makeFilter(model: Model, look: Look, stands: Uint32Array | null): Filter | null {
   const filter: Filter = {
     bits: new Uint32Array(model.frames.count), needed: 0, ignore: 0, focus: 0, hide: 0, callers: 0,
   };
@@ -163,6 +169,9 @@ function makeFilter(model: Model, look: Look): Filter | null {
         throw new Error(`more than ${PATTERNS_MAX} patterns at once`);
       const mask = 1 << bit++;
       judge(model, kind, compilePattern(pattern), mask, filter.bits);
+      const isNamed = kind !== "file" && kind !== "module";
+      for (let f = 0; stands && isNamed && f < stands.length; f++)
+        filter.bits[f] |= filter.bits[stands[f]] & mask; // by its library's name, too
       if (kind === "ignore" || kind === "hide" || kind === "callers")
         filter[kind] |= mask;
       if (kind === "focus" || kind === "callees")
@@ -249,7 +258,7 @@ function keepRow(model: Model, look: Look, row: string, wanted: Uint8Array): voi
   for (let i = 0; i < wanted.length; i++) {
     if (!wanted[i])
       continue;
-    const frame = table.culprit(i);
+    const frame = table.leader(i, kind);
     let isWanted = isOfRow.get(frame);
     if (isWanted === undefined)
       isOfRow.set(frame, (isWanted = rowText(model, kind, frame) === text));
@@ -264,10 +273,12 @@ class StackView implements View {
   private readonly filter: Filter | null;
   private readonly within: Uint8Array | null; // per node: in focus, or inside of what is
   private readonly ownFirst: boolean;
+  private readonly stands: Uint32Array | null;
   private found: Blame | null = null;
 
   constructor(readonly model: Model, readonly look: Look) {
-    this.filter = makeFilter(model, look);
+    this.stands = look.libraries.length ? standIns(model) : null;
+    this.filter = makeFilter(model, look, this.stands);
     this.ownFirst = (look.blame ?? model.facts.blame) !== "library";
     this.isFiltered = this.filter !== null || look.row !== null || isNarrow(look);
     this.wanted = judgeSites(model, this.filter);
@@ -285,7 +296,26 @@ class StackView implements View {
   }
 
   readFrames(site: number, most = Infinity): number {
-    return this.gather(this.model.sites.node[site], this.look.allFrames, most);
+    const stack = this.model.sites.node[site];
+    const { stands, look: { allFrames } } = this;
+    return !stands ? this.gather(stack, allFrames, most)
+      : Math.min(most, this.together(this.gather(stack, allFrames, Infinity), stands));
+  }
+
+  // Of the frames read, those of a library that follow each other are one.
+  private together(n: number, stands: Uint32Array): number {
+    const { read } = this;
+    let kept = 0;
+    for (let i = 0; i < n; i++) {
+      const frame = stands[read[i]];
+      if (frame === read[i] || !kept || read[kept - 1] !== frame)
+        read[kept++] = frame;
+    }
+    return kept;
+  }
+
+  standsFor(frame: number): number {
+    return this.stands && frame !== NONE ? this.stands[frame] : frame;
   }
 
   shows(frame: number): boolean {
@@ -310,6 +340,11 @@ class StackView implements View {
 
   culprit(site: number): number {
     return this.blame.culprit[site];
+  }
+
+  leader(site: number, kind: string): number {
+    const frame = this.culprit(site);
+    return kind === "file" || kind === "crate" || kind === "module" ? frame : this.standsFor(frame);
   }
 
   via(site: number): number {
@@ -447,12 +482,13 @@ const plainViews = new WeakMap<Model, Map<string, View>>();
 
 // Views without patterns are made once and kept, with all they found out. Throws, with what is
 // wrong with it, on a pattern that is none.
-export function makeView(model: Model, look: Look): View {
+export function makeView(ofModel: Model, look: Look): View {
+  const model = withLibraries(ofModel, look.libraries);
   if (look.row !== null || isNarrow(look) || PATTERN_KINDS.some((kind) => look[kind].length))
     return new StackView(model, look);
   const held = plainViews.get(model) ?? new Map<string, View>();
   plainViews.set(model, held);
-  const key = `${look.allFrames} ${look.blame} ${look.collapse}`;
+  const key = `${look.allFrames} ${look.blame} ${look.collapse} ${look.libraries.length}`;
   const view = held.get(key) ?? new StackView(model, look);
   held.set(key, view);
   return view;

@@ -21,6 +21,7 @@ export interface Model {
   lateFrees: LateFrees;
   ticks: Ticks;
   held?: Held;
+  libraries?: string[]; // that its last frames stand for (libraries.ts)
 }
 
 export interface Frames {

@@ -112,12 +112,13 @@ export function searchSites(view: View, pattern: string): Uint8Array {
   const along = new Uint8Array(isCut ? 0 : nodes.count); // a node has what its parent has
   for (let n = 1; n < along.length; n++) {
     const frame = nodes.frame[n];
-    along[n] = along[nodes.parent[n]] || Number(view.shows(frame) && isMatch(frame));
+    along[n] = along[nodes.parent[n]] ||
+      Number(view.shows(frame) && isMatch(view.standsFor(frame)));
   }
   for (let i = 0; i < sites.count; i++) {
     if (!view.wanted[i])
       continue;
-    const culprit = view.culprit(i); // shown even where all frames are folded
+    const culprit = view.standsFor(view.culprit(i)); // shown even where all frames are folded
     found[i] = Number((!isCut && along[sites.node[i]]) || (culprit !== NONE && isMatch(culprit)) ||
       (isCut && view.framesOf(i).some(isMatch)));
   }

@@ -219,7 +219,9 @@ function readNodes(view: View, builder: Builder) {
     if (!isNeeded[n])
       continue;
     const path = paths[nodes.parent[n]];
-    paths[n] = view.showsNode(n) ? builder.step(path, nodes.frame[n]) : path;
+    const frame = view.standsFor(nodes.frame[n]);
+    const goesOn = frame !== nodes.frame[n] && builder.frame[path] === frame; // in one library
+    paths[n] = view.showsNode(n) && !goesOn ? builder.step(path, frame) : path;
   }
   for (let i = 0; i < sites.count; i++) {
     if (!view.wanted[i])

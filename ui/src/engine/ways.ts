@@ -45,9 +45,13 @@ function weightiest(view: View, weights: Float64Array, sites: Iterable<number>,
 export function waysOf(shown: View, question: Question, group: Group): Ways {
   const view = viewFor(shown, group.kind);
   const weights = weighIn(view, question);
+  const beside = (frame: number) => {
+    const shown = view.standsFor(frame);
+    return shown === group.frame ? NONE : shown; // of the same library as its place
+  };
   return {
-    via: weightiest(view, weights, group.sites, (site) => view.via(site)),
-    caller: weightiest(view, weights, group.sites, (site) => view.caller(site)),
+    via: weightiest(view, weights, group.sites, (site) => beside(view.via(site))),
+    caller: weightiest(view, weights, group.sites, (site) => beside(view.caller(site))),
   };
 }
 

@@ -5,6 +5,7 @@
 //
 // Nodes of a diff may be of either of two models; the tree says which.
 
+import { isLibrary, libraryOf } from "../engine/libraries.ts";
 import { FrameFlag, Layer, type Model } from "../engine/model.ts";
 import { frameText, modulePath, shortenPath } from "../engine/names.ts";
 import { TERMS } from "../engine/terms.ts";
@@ -185,6 +186,15 @@ export class TreeNames {
 
   lineOf(node: number): number {
     return this.tree.line(node);
+  }
+
+  // The library that it is of, or stands for; null: none.
+  libraryOf(node: number): string | null {
+    return node === 0 ? null : libraryOf(this.of(node).model, this.frame(node));
+  }
+
+  isLibrary(node: number): boolean {
+    return node > 0 && isLibrary(this.of(node).model, this.frame(node));
   }
 
   moduleOf(node: number): string {
