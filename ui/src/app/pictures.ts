@@ -10,7 +10,7 @@ import type { Model } from "../engine/model.ts";
 import { hasTrie } from "../engine/trie.ts";
 import { hasWorkers, send, working, type Running } from "./workers.ts";
 
-const LARGE_NODES = 20000; // from here on it takes longer than nobody notices
+export const LARGE_NODES = 20000; // from here on it takes longer than nobody notices
 const KEPT_MAX = 4;
 
 const kept = new WeakMap<Model, Map<string, View>>(); // by picture, the latest last

@@ -16,6 +16,7 @@ import { nearestSnapshot, START } from "../engine/question.ts";
 import { GROUP_TERMS } from "../engine/terms.ts";
 import { amount } from "../engine/units.ts";
 import { groupName, groupPlace, hasCurve, toldNames } from "./columns.ts";
+import { later } from "./later.ts";
 import { endNs, moment } from "./moments.ts";
 import { aimOf } from "./row_actions.tsx";
 import { model, question, view } from "./session.ts";
@@ -41,7 +42,7 @@ function getReady(): void {
   requestAnimationFrame(() => setTimeout(() => (isReady.value = true)));
 }
 
-export const bands = computed<Bands | null>(() => {
+const asked = computed(() => {
   const of = model.value;
   if (!isWanted.value || isNarrow(view.value.look)) return null;
   if (of.snapshots.count < 3 || groupRefusal(of, kind.value)) return null;
@@ -49,9 +50,10 @@ export const bands = computed<Bands | null>(() => {
     getReady();
     return null;
   }
-  const made = makeBands(view.value, kind.value, unit.value, BANDS_MAX);
-  return made.bands.length ? made : null;
+  return { of, view: view.value, kind: kind.value, unit: unit.value };
 });
+const made = later(asked, (of) => makeBands(of.view, of.kind, of.unit, BANDS_MAX));
+export const bands = computed<Bands | null>(() => (made.value?.bands.length ? made.value : null));
 
 // With their lines where two lines of a function are bands of their own.
 export const bandNames = computed<string[]>(() => {

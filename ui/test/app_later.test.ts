@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What waits until everything else is seen: of large models only, and made once, of what is asked
+// for by then.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { signal } from "@preact/signals-core";
+import { later } from "../src/app/later.ts";
+import { working } from "../src/app/workers.ts";
+import type { Model } from "../src/engine/model.ts";
+
+const modelOf = (count: number) => ({ nodes: { count } }) as Model;
+const [small, large] = [modelOf(100), modelOf(1000000)];
+
+function asking(of: Model) {
+  const made: string[] = [];
+  const asked = signal<{ of: Model; what: string } | null>({ of, what: "first" });
+  const value = later(asked, ({ what }) => {
+    made.push(what);
+    return what.toUpperCase();
+  });
+  return { made, asked, value };
+}
+
+test("of a small model it is there at once", () => {
+  const { made, asked, value } = asking(small);
+  assert.equal(value.value, "FIRST");
+  assert.equal(value.value, "FIRST");
+  asked.value = { of: small, what: "second" };
+  assert.equal(value.value, "SECOND");
+  assert.deepEqual(made, ["first", "second"]);
+  asked.value = null;
+  assert.equal(value.value, null);
+});
+
+test("of a large model it is made in a task of its own, once, and of the latest asked", async () => {
+  const { made, asked, value } = asking(large);
+  assert.equal(value.value, null);
+  await null;
+  assert.equal(working.value, 1); // and the page says so
+  asked.value = { of: large, what: "second" };
+  assert.equal(value.value, null);
+  assert.deepEqual(made, []);
+  await pause(100);
+  assert.equal(value.value, "SECOND");
+  assert.deepEqual(made, ["second"]);
+  assert.equal(working.value, 0);
+  asked.value = { of: large, what: "third" };
+  assert.equal(value.value, null); // what was asked before answers nothing
+  await pause(100);
+  assert.equal(value.value, "THIRD");
+});
