@@ -28,7 +28,7 @@ demo: ## install what is missing, build, record an example and show who held its
 	@tools/demo.sh $(BUILD)
 
 test: ## everything; T=quick before a commit, T=unit for a part (docs/testing.md)
-	@tools/setup.sh build test
+	@tools/setup.sh build test deb
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	@python3 tools/test.py $(T)
 

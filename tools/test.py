@@ -27,8 +27,8 @@ AT_A_TIME = 4
 TOOLS = ("clang", "llvm-symbolizer", "ld.lld", "dwz", "zstd", "valgrind", "nm", "rustc", "cargo",
          "perl", "git", "node", "npm", "chromium", "firefox-esr", "sqlite3", "redis-server",
          "redis-benchmark", "nginx", "bwrap", "strace", "jq", "debuginfod", "musl-gcc", "heaptrack",
-         "ms_print", "massif-visualizer", "google-pprof", "jeprof", "go",
-         "runuser", "scdoc", "zsh", "fish", f"qemu-{OTHER_ARCH}", f"{OTHER_ARCH}-linux-gnu-gcc")
+         "ms_print", "massif-visualizer", "google-pprof", "jeprof", "go", "dh",
+         "lintian", "runuser", "scdoc", "zsh", "fish", f"qemu-{OTHER_ARCH}", f"{OTHER_ARCH}-linux-gnu-gcc")
 
 
 def missing_tools():
@@ -37,7 +37,7 @@ def missing_tools():
     if os.environ.get("CI") == "true":
         for tool in TOOLS:
             if not shutil.which(tool) and not shutil.which(tool, path="/usr/sbin"):
-                counts.fail(f"{tool} is missing; tools/setup.sh test installs it")
+                counts.fail(f"{tool} is missing; tools/setup.sh test deb installs it")
     return counts
 
 
