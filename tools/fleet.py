@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers of other makers that the suite `fleet` proves the pushing and scraping against.
 
-    tools/fleet.py build [parca] [pyroscope] [profilecli] [prometheus] [otlp]   (no name: all)
+    tools/fleet.py build [parca] [pyroscope] [profilecli] [prometheus] [otlp] [otelcol]
+                                                                          (no name: all)
     tools/fleet.py where NAME
 
 They are had once for each version and kept outside the tree, in $XDG_CACHE_HOME/tidemark-fleet
 (~/.cache/tidemark-fleet): Parca and Pyroscope are built from the Go module proxy (ten minutes of a
-processor and 4 GB of Go's own caches), Prometheus is unpacked from Debian's package, OTLP's own
-decoder is a package of Python's. `where` prints the path of a program that is there, or says which
-command makes it, and fails.
+processor and 4 GB of Go's own caches), and so is an OpenTelemetry collector, by its own builder;
+Prometheus is unpacked from Debian's package, OTLP's own decoder is a package of Python's. `where`
+prints the path of a program that is there, or says which command makes it, and fails.
 """
 import os
 import shutil
@@ -19,6 +20,7 @@ import tempfile
 
 PARCA = "github.com/parca-dev/parca"
 PYROSCOPE = "github.com/grafana/pyroscope"
+COLLECTOR = "go.opentelemetry.io/collector"
 # name: (module or Debian package, version, commands in a writable copy of the module; {out} is
 # the program). These versions are the newest whose pinned dependencies a module proxy serves.
 PROGRAMS = {
@@ -30,10 +32,22 @@ PROGRAMS = {
     "profilecli": (PYROSCOPE, "v1.12.0", [
         f"go mod edit -replace {PYROSCOPE}/api={PYROSCOPE}/api@v1.2.0",
         "go build -mod=mod -trimpath -ldflags '-s -w' -o {out} ./cmd/profilecli"]),
+    "otelcol": (f"{COLLECTOR}/cmd/builder", "v0.162.0", [
+        "go build -trimpath -o builder .",
+        "./builder --skip-strict-versioning --config otelcol.yaml",
+        "cp made/otelcol {out}"]),
     "prometheus": ("prometheus", "debian", []),
     "promtool": ("prometheus", "debian", []),
     "otlp": ("opentelemetry-proto", "1.45.2", []),
 }
+# What the collector is built of: it takes OTLP and passes it on.
+FILES = {"otelcol": {"otelcol.yaml": f"""
+dist: {{name: otelcol, module: otelcol, output_path: ./made}}
+receivers: [{{gomod: {COLLECTOR}/receiver/otlpreceiver v0.162.0}}]
+exporters: [{{gomod: {COLLECTOR}/exporter/otlphttpexporter v0.162.0}}]
+providers: [{{gomod: {COLLECTOR}/confmap/provider/fileprovider v1.68.0}}]
+conf_resolver: {{default_uri_scheme: file}}
+"""}}
 OTLP = '''#!{python}
 import sys
 sys.path.insert(0, {packages!r})
@@ -90,6 +104,9 @@ def build_go(name):
         source = os.path.join(scratch, "source")
         shutil.copytree(os.path.join(modules, f"{module}@{version}"), source)
         run("chmod -R u+w .", source)
+        for file, text in FILES.get(name, {}).items():
+            with open(os.path.join(source, file), "w", encoding="utf-8") as new:
+                new.write(text)
         out = os.path.join(scratch, name)
         for command in commands:
             run(command.format(out=out), source)
@@ -129,7 +146,8 @@ BUILDERS = {"prometheus": build_debian, "promtool": build_debian, "otlp": build_
 
 
 def build(names):
-    for name in names or ("prometheus", "parca", "pyroscope", "profilecli", "otlp"):
+    for name in names or ("prometheus", "otlp", "otelcol", "parca", "pyroscope",
+                          "profilecli"):
         if found(name):
             print(f"{name}: {found(name)}")
             continue

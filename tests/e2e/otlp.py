@@ -24,15 +24,9 @@ def varints(packed):
             begin = at + 1
 
 
-def plain(any_value):
-    """What an AnyValue holds."""
-    (number, value), = fields(any_value)
-    if number == 1:
-        return value.decode()
-    if number == 5:
-        return [plain(one) for key, one in fields(value) if key == 1]
-    expect(number == 3, f"an attribute of kind {number}")
-    return value
+def is_zero(message):
+    """A collector spells out that ids and values are nothing."""
+    return not any(value if isinstance(value, int) else any(value) for _, value in fields(message))
 
 
 class Request:
@@ -46,7 +40,8 @@ class Request:
         for key, value in fields(dictionary):
             self.tables[TABLES[key]].append(value)
         for name, rows in self.tables.items():
-            expect(rows and rows[0] == b"", f"{name}: entry 0 is not empty")
+            expect(rows and (rows[0] == b"" or name != "string" and is_zero(rows[0])),
+                   f"{name}: entry 0 is not empty")
             expect(len(set(rows)) == len(rows), f"{name}: an entry twice")
         self.profiles = [profile for key, value in message if key == 1
                          for profile in self.of_resource(value)]
@@ -54,13 +49,26 @@ class Request:
     def text(self, idx):
         return self.tables["string"][idx].decode()
 
+    def plain(self, any_value):
+        """What an AnyValue holds; a collector refers to the table of strings."""
+        (number, value), = fields(any_value)
+        if number == 1:
+            return value.decode()
+        if number == 8:
+            return self.text(value)
+        if number == 5:
+            return [self.plain(one) for key, one in fields(value) if key == 1]
+        expect(number == 3, f"an attribute of kind {number}")
+        return value
+
     def of_resource(self, resource_profiles):
         found = dict(fields(resource_profiles))
         attributes = {}
         for _, pair in fields(found[1]):
-            key, value = (value for _, value in sorted(fields(pair)))
-            expect(key.decode() not in attributes, f"{key} twice")
-            attributes[key.decode()] = plain(value)
+            row = dict(fields(pair))
+            key = row[1].decode() if 1 in row else self.text(row[3])  # a collector's
+            expect(key not in attributes, f"{key} twice")
+            attributes[key] = self.plain(row[2])
         scope = list(fields(found[2]))
         expect(dict(fields(dict(scope)[1]))[1] == b"tidemark", "scope")
         for key, value in scope:
@@ -75,7 +83,7 @@ class Request:
         out = {}
         for idx in varints(packed):
             row = dict(fields(self.tables["attribute"][idx]))
-            out[self.text(row[1])] = plain(row[2])
+            out[self.text(row[1])] = self.plain(row[2])
         return out
 
     def profile(self, message):

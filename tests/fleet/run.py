@@ -129,6 +129,20 @@ def pyroscope(ground):
         yield f"http://{HOST}:{port}"
 
 
+@contextlib.contextmanager
+def collector(ground, backend):
+    """An OpenTelemetry collector that passes on to a backend what it gets; gives its URL."""
+    path, place = program("otelcol"), f"{HOST}:{free_port()}"
+    folder = pathlib.Path(tempfile.mkdtemp(dir=ground.scratch))
+    told = documented("receivers:", {}, "").replace("127.0.0.1:4318", place)
+    (folder / "otelcol.yaml").write_text(told.replace("http://backend:4318", backend))
+    (folder / "alone.yaml").write_text("service: {telemetry: {metrics: {level: none}}}\n")
+    words = [path, "--feature-gates=service.profilesSupport", "--config=otelcol.yaml",
+             "--config=alone.yaml"]
+    with started(folder, words, f"http://{place}/v1development/profiles", wanted=405):
+        yield f"http://{place}"
+
+
 # ---- asking Pyroscope ----
 
 def pyroscope_total(url, column, selector):
@@ -210,6 +224,20 @@ def otlp_decoded(ground):
         expect({"left", "right", "main", "[other]"} <= set(texts), f"{texts[:20]}")
         ours = otlp.Request(body)
         expect({one["type"][0]: one["sum"] for one in ours.profiles} == sums, "decoded otherwise")
+
+
+def otlp_collected(ground):
+    """Through a collector: every sample comes out with its stack and its value."""
+    ways = WAYS.replace("1 << 15", "1 << 10").replace("down(15", "down(10")
+    with Sink() as direct, Sink() as backend, collector(ground, backend.url) as url:
+        totals = push_once(ground, ways, f"otlp={direct.url}", f"otlp={url}")
+        wait_for(lambda: backend.requests, "what was passed on", 60)
+        sent, got = ({one["type"][0]: sorted(one["samples"]) for _, _, body in sink.requests
+                      for one in otlp.Request(body).profiles} for sink in (direct, backend))
+        counts = {kind: len(samples) for kind, samples in sent.items()}
+        expect(set(counts.values()) == {1025} and got == sent,
+               f"{counts}, then {({kind: len(samples) for kind, samples in got.items()})}")
+        expect(sum(value for _, value in got["inuse_space"]) == totals["live_bytes"], f"{totals}")
 
 
 def parca_pushed(ground):
@@ -451,9 +479,9 @@ def sidecar_of_kubernetes(ground):
             process.communicate()
 
 
-CASES = (unit_of_systemd, sidecar_of_kubernetes, otlp_decoded, fetched, fetched_of_go,
-         prometheus_scraped, pyroscope_pushed, pyroscope_limits, parca_pushed, parca_uploaded,
-         parca_scraped, parca_fleet)
+CASES = (unit_of_systemd, sidecar_of_kubernetes, otlp_decoded, otlp_collected, fetched,
+         fetched_of_go, prometheus_scraped, pyroscope_pushed, pyroscope_limits, parca_pushed,
+         parca_uploaded, parca_scraped, parca_fleet)
 
 
 def main():
