@@ -28,7 +28,7 @@ TOOLS = ("clang", "llvm-symbolizer", "ld.lld", "dwz", "zstd", "valgrind", "nm", 
          "perl", "git", "node", "npm", "chromium", "firefox-esr", "sqlite3", "redis-server",
          "redis-benchmark", "nginx", "bwrap", "strace", "jq", "debuginfod", "musl-gcc", "heaptrack",
          "ms_print", "massif-visualizer", "google-pprof", "jeprof", "go", "dh",
-         "lintian", "runuser", "scdoc", "zsh", "fish",
+         "lintian", "mmdebstrap", "runuser", "scdoc", "zsh", "fish",
          f"qemu-{OTHER_ARCH}", f"{OTHER_ARCH}-linux-gnu-gcc")
 
 

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is released: the tarball of `make dist`, and the Debian package.
 
-  tests/release/run.py [--build DIR] [--stage DIR] [--filter REGEX] [--only NAME]
+  tests/release/run.py [--build DIR] [--stage DIR] [--anew] [--filter REGEX] [--only NAME]
 
 The tarball is made twice, of a page that is built once more elsewhere, and is the same. It is
 unpacked and configured where there is no node and no npm, up to what they would be needed for: to
 compile the rest once more would show little and takes minutes.
 
-With --stage the package is made of what was installed there (below usr, with Debian's libdir), and
-lintian looks at it. Where there are bare Debian systems (tools/bare_root.py), it is built from the
-tarball in one, of what that distribution has, and installed and used in another; some minutes each.
-Where these tools or systems are not at hand, that is skipped, in CI, too.
+The package is made of what was installed in the stage (below usr, with Debian's libdir), lintian
+looks at it, and it is installed and used in a bare Debian 12 (tools/bare_root.py). With --anew it
+is built in a bare Debian 12 and 13, from the tarball, of what each has, and used in another; some
+minutes each. What was built on one of them does not fit the other: it has other libraries.
 """
 import argparse
 import os
@@ -62,7 +62,8 @@ def expect(condition, what):
 
 class Ground:
     def __init__(self, options, scratch):
-        self.build, self.stage = options.build, options.stage
+        self.build, self.stage, self.is_anew = options.build, options.stage, options.anew
+        self.kept = options.kept  # for all tests of this run
         self.scratch = pathlib.Path(scratch)
         self.page = options.build / "ui/page.html"
         if not (ROOT / ".git").exists() or not commit.asked():
@@ -151,49 +152,64 @@ def judge(ground, made):
     return package
 
 
-def package_of_what_is_built(ground):
+def package(ground):
+    """Of what is built: once in a run."""
+    kept = ground.kept / "tidemark.deb"
     if not ground.stage:
         raise record.Excused("nothing was installed for it: make test T=install does")
     if not shutil.which("dh") or not shutil.which("lintian"):
-        raise record.Excused("no debhelper or no lintian here: tools/setup.sh deb installs them")
-    ground.tarball("dist")
-    ground.run(ROOT / "tools/deb.sh", ground.scratch,
-               env={"TIDEMARK_STAGED": str(ground.stage), "DEB_BUILD_OPTIONS": "noautodbgsym"})
-    judge(ground, ground.scratch / "deb")
+        raise record.Skip("no debhelper or no lintian here: tools/setup.sh deb installs them")
+    if not kept.exists():
+        ground.tarball("dist")
+        ground.run(ROOT / "tools/deb.sh", ground.scratch,
+                   env={"TIDEMARK_STAGED": str(ground.stage), "DEB_BUILD_OPTIONS": "noautodbgsym"})
+        shutil.copy(judge(ground, ground.scratch / "deb"), kept)
+    return kept
 
 
-def package_of(ground, suite):
-    """Built in a bare system, of what its distribution has; used in another."""
-    if not bare_root.place(suite).exists():
-        raise record.Excused(f"no bare {suite} here: tools/bare_root.py build {suite}")
-    if os.geteuid() != 0 or not shutil.which("lintian"):
-        raise record.Excused("to change the root takes root, and lintian: tools/setup.sh deb")
-    where = bare_root.unpack(suite, ground.scratch / "builds")
+def package_built_in(ground, suite):
+    """From the tarball, of what a distribution has."""
+    where = bare_root.make(suite, ground.scratch / "builds")
     shutil.move(ground.unpacked(), where / "tmp/source")
     ground.run(*bare_root.command(where, """cd /tmp/source
-        apt-get -qq update
         apt-get -qq -y --no-install-recommends install build-essential fakeroot
         apt-get -qq -y --no-install-recommends build-dep ./
         DEB_BUILD_OPTIONS=noautodbgsym dpkg-buildpackage --build=binary --no-sign"""))
-    package = judge(ground, where / "tmp")
-    there = bare_root.unpack(suite, ground.scratch / "uses")
-    shutil.copy(package, there / "tmp/tidemark.deb")
-    ground.run(*bare_root.command(there, f"""apt-get -qq update
+    return judge(ground, where / "tmp")
+
+
+def package_of_what_is_built(ground):
+    package(ground)
+
+
+def package_in(ground, suite):
+    """Installed and used where nothing else is."""
+    if os.geteuid() != 0:
+        raise record.Excused("to change the root takes root")
+    if not shutil.which("mmdebstrap"):
+        raise record.Skip("no mmdebstrap here: tools/setup.sh deb installs it")
+    if not bare_root.is_served(suite):
+        raise record.Excused(f"apt's mirror here has no {suite}")
+    made = package_built_in(ground, suite) if ground.is_anew else package(ground)
+    there = bare_root.make(suite, ground.scratch / "uses")
+    shutil.copy(made, there / "tmp/tidemark.deb")
+    ground.run(*bare_root.command(there, f"""
         apt-get -qq -y --no-install-recommends install /tmp/tidemark.deb
-        COMMIT='{(where / "tmp/source/COMMIT").read_text().strip()}'
+        COMMIT='{commit.commit()}'
         {USE}"""))
 
 
-def package_of_bookworm(ground):
-    package_of(ground, "bookworm")
+def package_in_bookworm(ground):
+    package_in(ground, "bookworm")
 
 
-def package_of_trixie(ground):
-    package_of(ground, "trixie")
+def package_in_trixie(ground):
+    package_in(ground, "trixie")
 
 
 CASES = (tarball_is_the_same_twice, tarball_builds_without_node, package_of_what_is_built,
-         package_of_bookworm, package_of_trixie)
+         package_in_bookworm)
+CASES_ANEW = (package_in_bookworm, package_in_trixie)
 
 
 def main():
@@ -201,14 +217,17 @@ def main():
     record.take_choice(parser)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--stage", type=pathlib.Path)
+    parser.add_argument("--anew", action="store_true", help="build the package in bare systems")
     options = parser.parse_args()
     options.build = options.build.resolve()
     options.stage = options.stage and options.stage.resolve()
     tally = record.Tally()
-    for case in CASES:
-        if record.is_chosen(options, case.__name__):
-            with tempfile.TemporaryDirectory(prefix="tidemark-release-") as scratch:
-                tally.run(case.__name__, lambda c=case, s=scratch: c(Ground(options, s)))
+    with tempfile.TemporaryDirectory(prefix="tidemark-release-") as kept:
+        options.kept = pathlib.Path(kept)
+        for case in CASES_ANEW if options.anew else CASES:
+            if record.is_chosen(options, case.__name__):
+                with tempfile.TemporaryDirectory(prefix="tidemark-release-") as scratch:
+                    tally.run(case.__name__, lambda c=case, s=scratch: c(Ground(options, s)))
     return tally.close()
 
 
