@@ -56,27 +56,41 @@ function open(file: string): Model {
 const OF_RUNS = ["address"];
 const OF_CLASSES = ["ending", "least_ns", "most_ns", "least_bytes", "most_bytes", "several"];
 
-// Equal in every member. One that a side lacks is a difference, unless the command alone has it and
-// it is on the list.
-function assertSame(ours: unknown, theirs: unknown, where: string, more: string[] = []): void {
-  if (Array.isArray(ours) && Array.isArray(theirs)) {
-    assert.equal(ours.length, theirs.length, `${where}: how many`);
-    ours.forEach((item, i) => assertSame(item, theirs[i], `${where}[${i}]`, more));
-  } else if (ours && theirs && typeof ours === "object" && typeof theirs === "object") {
-    const known = Object.keys(theirs)
-      .filter((key) => Object.hasOwn(ours, key) || !more.includes(key));
-    assert.deepEqual(Object.keys(ours).sort(), known.sort(), `${where}: which members`);
-    for (const [key, value] of Object.entries(ours))
-      assertSame(value, (theirs as Record<string, unknown>)[key], `${where}.${key}`, more);
-  } else {
-    assert.deepEqual(ours, theirs, where);
+// Where two answers first differ and how, null if nowhere. A member that a side lacks is a
+// difference, unless the command alone has it and it is on the list.
+function difference(ours: unknown, theirs: unknown, more: string[]): string | null {
+  if (Object.is(ours, theirs))
+    return null;
+  if (!ours || !theirs || typeof ours !== "object" || typeof theirs !== "object")
+    return `: ${JSON.stringify(ours)}, of the command ${JSON.stringify(theirs)}`;
+  if (Array.isArray(ours) && Array.isArray(theirs) && ours.length !== theirs.length)
+    return `: ${ours.length}, of the command ${theirs.length}`;
+  for (const key of Object.keys(theirs))
+    if (!Object.hasOwn(ours, key) && !more.includes(key))
+      return `: only the command has ${key}`;
+  for (const [key, value] of Object.entries(ours)) {
+    if (!Object.hasOwn(theirs, key))
+      return `: the command has no ${key}`;
+    const within = difference(value, (theirs as Record<string, unknown>)[key], more);
+    if (within !== null)
+      return `.${key}${within}`;
   }
+  return null;
+}
+
+function assertSame(ours: unknown, theirs: unknown, where: string, more: string[] = []): void {
+  const found = difference(ours, theirs, more);
+  assert.ok(found === null, `${where}${found}`);
 }
 
 test("a member that one side lacks is a difference", () => {
   assertSame({ a: [{ b: 1 }] }, { a: [{ b: 1, address: 2 }] }, "allowed", OF_RUNS);
   assert.throws(() => assertSame({ a: [{ b: 1 }] }, { a: [{ b: 1, address: 2 }] }, "theirs"));
   assert.throws(() => assertSame({ a: 1, address: 2 }, { a: 1 }, "ours", OF_RUNS));
+  assert.throws(() => assertSame([{ a: [1, 2] }], [{ a: [1, 3] }], "within"),
+    { message: "within.0.a.1: 2, of the command 3" });
+  for (const [ours, theirs] of [[[1], [1, 2]], [null, 0], [{}, null], ["1", 1], [[0], { 0: 1 }]])
+    assert.throws(() => assertSame(ours, theirs, "not the same"));
 });
 
 interface Window { words: string[]; from: number | null; to: number | null }

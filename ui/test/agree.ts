@@ -65,8 +65,18 @@ function frameOf(model: Model, f: number) {
   };
 }
 
-// A site as an unrolled report has it, without what the page does not keep per site.
+// A site as an unrolled report has it, without what the page does not keep per site. All of it but
+// the weight is the same for every question.
 export function siteJson(plain: View, weights: Float64Array, site: number) {
+  const known = knownSites.get(plain) ?? [];
+  knownSites.set(plain, known);
+  known[site] ??= weightlessSite(plain, site);
+  return { weight: weights[site], ...known[site] };
+}
+
+const knownSites = new WeakMap<View, ReturnType<typeof weightlessSite>[]>();
+
+function weightlessSite(plain: View, site: number) {
   const { model } = plain;
   const { sites, nodes, frames, rows } = model;
   const stack: ReturnType<typeof frameOf>[] = [];
@@ -88,7 +98,7 @@ export function siteJson(plain: View, weights: Float64Array, site: number) {
   while (rows.site[pastRow] === site)
     pastRow++;
   return heldBy(model, {
-    weight: weights[site], kind: ["heap", "pages", "lost"][sites.kind[site]],
+    kind: ["heap", "pages", "lost"][sites.kind[site]],
     ...numbersJson(numbersOf(model, site), model),
     allocations: sites.nAlloc[site], own_max_bytes: sites.ownMax[site],
     own_max_is_bound: pastRow - firstRow > 1 || model.facts.image.merged,
