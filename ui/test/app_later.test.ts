@@ -4,8 +4,7 @@
 // for by then.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
+import { mock, test } from "node:test";
 import { signal } from "@preact/signals-core";
 import { later } from "../src/app/later.ts";
 import { working } from "../src/app/workers.ts";
@@ -35,7 +34,8 @@ test("of a small model it is there at once", () => {
   assert.equal(value.value, null);
 });
 
-test("of a large model it is made in a task of its own, once, and of the latest asked", async () => {
+test("of a large model it is made in a task of its own, once, of the latest asked", async () => {
+  mock.timers.enable();
   const { made, asked, value } = asking(large);
   assert.equal(value.value, null);
   await null;
@@ -43,12 +43,14 @@ test("of a large model it is made in a task of its own, once, and of the latest 
   asked.value = { of: large, what: "second" };
   assert.equal(value.value, null);
   assert.deepEqual(made, []);
-  await pause(100);
+  mock.timers.tick(100);
   assert.equal(value.value, "SECOND");
   assert.deepEqual(made, ["second"]);
   assert.equal(working.value, 0);
   asked.value = { of: large, what: "third" };
   assert.equal(value.value, null); // what was asked before answers nothing
-  await pause(100);
+  await null;
+  mock.timers.tick(100);
   assert.equal(value.value, "THIRD");
+  mock.timers.reset();
 });
