@@ -85,6 +85,7 @@ def prepare(ground):
     (folder / "tidemark").symlink_to(ground.tidemark)
     for name in ("server", "tests", "test", "bin/server"):
         os.link(program, ground.scratch / name)
+    (ground.scratch / "test_one.py").write_text("def test_one(): pass\n", encoding="utf-8")
     for name in ("BEFORE", "AFTER", "FILE"):
         ground.record("-q", "-o", f"{name}.tide", "--", "./program", "60")  # looked at meanwhile
     return {**ground.env, "PATH": f"{folder}:{os.environ['PATH']}"}
@@ -115,7 +116,8 @@ def docs_are_run(ground):
                 line = command
                 for pattern, text in STANDS_FOR:
                     line = re.sub(pattern, text, line)
-                line = re.sub(r"(tidemark run)(?! -q)", r"\1 -f -o run.tide", line)
+                if " -o " not in line:
+                    line = line.replace("tidemark run", "tidemark run -f -o run.tide")
                 pid = told.pid if " ctl " in line else alone.pid
                 done = ground.run("sh", "-c", line, env={**env, "PID": str(pid)})
                 expect(done.status == 0, f"{page.name}: {command}: {line}: {done.status} "
