@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,24 +82,30 @@ static void keep_signals_off(void)
   sigprocmask(SIG_BLOCK, &all, NULL);
 }
 
+// The command's end is an order to detach; and what another tidemark has taken off is not waited
+// for until the process ends.
+static char await_order(int words, const struct tide_job *job)
+{
+  enum { LOOK_MS = 500 };
+  struct pollfd heard = {words, POLLIN, 0};
+  char order;
+  while (poll(&heard, 1, LOOK_MS) <= 0)
+    if (tide_job_was_taken_off(job))
+      return ORDER_DETACH;
+  return read(words, &order, 1) == 1 ? order : ORDER_DETACH;
+}
+
 static _Noreturn void work(const struct tide_job_options *options, int words)
 {
   struct answer answer = {.attached = {.store_fd = -1}};
   struct tide_job *job = NULL;
-  char order = ORDER_LOOK;
   keep_signals_off();
   answer.err = tide_job_attach(options, &job, &answer.attached, &answer.diag);
   bool heard = send_answer(words, &answer);
   if (answer.err)
     _exit(1);
-  // The command's end is an order, too.
-  while (heard && order == ORDER_LOOK) {
-    ssize_t n = read(words, &order, 1);
-    if (n == 1 && order == ORDER_LOOK)
-      tide_job_look_again(options, job);
-    else if (n >= 0 || errno != EINTR)
-      break;
-  }
+  while (heard && await_order(words, job) == ORDER_LOOK)
+    tide_job_look_again(options, job);
   answer.err = tide_job_detach(job, &answer.attached, &answer.diag);
   answer.attached.store_fd = -1;
   send_answer(words, &answer);
@@ -150,12 +157,22 @@ void tide_helper_look_again(struct tide_helper *helper)
   (void)!send(helper->words, &order, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+int tide_helper_fd(const struct tide_helper *helper)
+{
+  return helper->words;
+}
+
+bool tide_helper_has_let_go(const struct tide_helper *helper)
+{
+  char byte;
+  return recv(helper->words, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
 enum tide_err tide_helper_detach(struct tide_helper *helper, struct tide_attached *ret_attached,
                                  struct tide_diag *diag)
 {
   char order = ORDER_DETACH;
-  if (send(helper->words, &order, 1, MSG_NOSIGNAL) != 1)
-    return tide_fail(diag, TIDE_ERR_SYSTEM, "the process that traces has died");
+  (void)!send(helper->words, &order, 1, MSG_NOSIGNAL); // it may have answered already, and be gone
   return take_answer(helper, ret_attached, diag);
 }
 

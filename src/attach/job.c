@@ -657,6 +657,16 @@ enum tide_err tide_job_detach(struct tide_job *job, struct tide_attached *ret_at
   return err;
 }
 
+// The mark is the last to go, and a process's memory cannot be read once it is another program.
+bool tide_job_was_taken_off(const struct tide_job *job)
+{
+  const struct tide_agent_mark *mark = &job->attachment.mark;
+  uint64_t magic = 0;
+  bool is_there =
+      tide_outside_read(job->outside, mark->base, &magic, sizeof magic) && magic == TIDE_AGENT_MARK;
+  return !is_there && tide_outside_lives(job->outside);
+}
+
 enum tide_err tide_job_clear(const struct tide_job_options *options, bool *ret_found,
                              struct tide_diag *diag)
 {

@@ -44,6 +44,10 @@ enum tide_err tide_job_attach(const struct tide_job_options *options, struct tid
 enum tide_err tide_job_detach(struct tide_job *job, struct tide_attached *ret_attached,
                               struct tide_diag *diag);
 
+// Has another tidemark taken it off meanwhile? What has ended, or has become another program, was
+// not.
+bool tide_job_was_taken_off(const struct tide_job *job);
+
 // Libraries have come or gone since. Hooks the allocators among them, as those before; what cannot
 // be is written into the store for the report. Whoever attached may be gone; if it is the caller,
 // then job is what it has, else NULL. Ends with an answer in the store, for which a thread may
@@ -68,6 +72,10 @@ enum tide_err tide_helper_start(const struct tide_job_options *options,
                                 struct tide_diag *diag);
 // Libraries have come or gone: the helper looks (tide_job_look_again). Any thread.
 void tide_helper_look_again(struct tide_helper *helper);
+// Readable once the helper has ended by itself: it has let go, as another tidemark has taken off
+// what was put on; or it was killed, and what it put on goes on recording.
+int tide_helper_fd(const struct tide_helper *helper);
+bool tide_helper_has_let_go(const struct tide_helper *helper);
 // Detaches, and ends the helper. If the process has ended meanwhile, that is fine, too.
 enum tide_err tide_helper_detach(struct tide_helper *helper, struct tide_attached *ret_attached,
                                  struct tide_diag *diag);

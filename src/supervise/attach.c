@@ -328,15 +328,21 @@ static bool asks_for_dump(const struct session *s)
 // True: the process has ended.
 static bool wait_for_end(const struct session *s)
 {
-  struct pollfd fds[] = {
-      {s->pid_fd, POLLIN, 0}, {s->signal_fd, POLLIN, 0}, {s->finish_fd, POLLIN, 0}};
+  struct pollfd fds[] = {{s->pid_fd, POLLIN, 0},
+                         {s->signal_fd, POLLIN, 0},
+                         {s->finish_fd, POLLIN, 0},
+                         {tide_helper_fd(s->helper), POLLIN, 0}};
   uint64_t until_ns = s->options->for_ns ? tide_monotonic_ns() + s->options->for_ns : UINT64_MAX;
   for (;;) {
     uint64_t now_ns = tide_monotonic_ns();
     uint64_t left_ms = until_ns > now_ns ? (until_ns - now_ns) / 1000000 + 1 : 0;
-    int n = poll(fds, 3, left_ms > 1000 ? 1000 : (int)left_ms);
+    int n = poll(fds, sizeof fds / sizeof *fds, left_ms > 1000 ? 1000 : (int)left_ms);
     if (n > 0 && !fds[0].revents && fds[1].revents && asks_for_dump(s))
       continue;
+    if (n > 0 && fds[3].revents && !tide_helper_has_let_go(s->helper)) {
+      fds[3].fd = -1;
+      continue;
+    }
     if (n > 0)
       return fds[0].revents;
     if (tide_monotonic_ns() >= until_ns)

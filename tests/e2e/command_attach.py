@@ -528,6 +528,34 @@ def attach_whose_tracer_is_killed(ground):
 
 
 @test
+def attach_that_another_tidemark_ends(ground):
+    """It tells what it has recorded, and does not wait for the end of the process."""
+    target = Target(ground, ground.build("told", TOLD, "-pthread"), 1)
+    child, _ = attach(ground, target.pid)
+    target.tell("p")
+    done = ground.run(ground.tidemark, "detach", target.pid)
+    expect(done.status == 0, f"detach: {done.stderr}")
+    target.tell("p")
+    status, _, err = finish(child)
+    expect(status == 0 and "then let go" in err and "1,500 allocations" in err, f"{status}: {err}")
+    expect(not target.ours(), f"left behind: {target.ours()}")
+    expect(target.end() == 0, "it ended otherwise")
+
+
+@test
+def attach_whose_helper_alone_is_killed(ground):
+    """What it put on goes on recording."""
+    target = Target(ground, ground.build("told", TOLD, "-pthread"), 1)
+    child, _ = attach(ground, target.pid)
+    helpers = subprocess.run(["pgrep", "-P", str(child.pid)], capture_output=True, text=True)
+    os.kill(int(helpers.stdout), signal.SIGKILL)
+    target.tell("p")
+    expect(target.end() == 0, "it ended otherwise")
+    status, _, err = finish(child)
+    expect(status == 0 and "1,500 allocations" in err, f"{status}: {err}")
+
+
+@test
 def attach_whose_tracer_is_killed_at_every_step(ground):
     """Whatever it left is found and taken away: code, memory, descriptors."""
     (ground.scratch / "killer.c").write_text(KILLER)
