@@ -16,6 +16,7 @@ import { tests as looks } from "./looks_test.mjs";
 import { tests as memory } from "./memory_test.mjs";
 import { tests as numbers } from "./numbers_test.mjs";
 import { PHASES } from "./programs.mjs";
+import { tests as selection } from "./selection_test.mjs";
 import { tests as sight } from "./sight_test.mjs";
 import { Ground, launch, runAll } from "./stage.mjs";
 import { tests as unrecorded } from "./unrecorded_test.mjs";
@@ -41,7 +42,9 @@ try {
   ground.served = await ground.view("phases.tide");
   ground.compared = await ground.view("phases.tide", "more.tide");
   const seen = { ...numbers, ...looks, ...sight, ...memory, ...findings };
-  const tests = { ...seen, ...graph, ...deeds, ...access, ...files, ...unrecorded, ...inFirefox };
+  const tests = {
+    ...seen, ...graph, ...selection, ...deeds, ...access, ...files, ...unrecorded, ...inFirefox,
+  };
   process.exitCode = await runAll(tests, ground, isChosen);
 } finally {
   await browser.close();

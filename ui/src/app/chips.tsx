@@ -19,7 +19,7 @@ import { readableName } from "../engine/shorten.ts";
 import { amount, share } from "../engine/units.ts";
 import { cleanWithin } from "../flame/clean.ts";
 import { lookFault, matches, model, question, refused } from "./session.ts";
-import { rowLost, view, weights, wholeWeight } from "./session.ts";
+import { left, rowLost, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import {
   addFilter,
@@ -62,13 +62,13 @@ function narrowChips(s: State, shown: View, asked: Question): Chip[] {
     const text = kind === "thread" ? s.thread! : groupText(of, { kind, number, several: false });
     const untold = isLost ? 0 : ofSeveral(shown, asked, kind);
     const { many } = GROUP_TERMS[kind];
-    const left = amount(untold, asked.unit, markOfAnswer(of, asked));
+    const more = amount(untold, asked.unit, markOfAnswer(of, asked));
     return [{
       name: `only ${GROUP_TERMS[kind].word}`,
       text: cleanWithin(text, 300),
       without: { [kind]: null },
       fault: isLost ? "is not here" : undefined,
-      note: untold ? `without ${left} of several ${many}` : undefined,
+      note: untold ? `without ${more} of several ${many}` : undefined,
     }];
   });
 }
@@ -142,7 +142,7 @@ export function Chips() {
   const fault = use(lookFault);
   const of = use(model);
   const isRefused = use(refused) !== null;
-  const shown = use(view);
+  const shown = use(left);
   const asked = use(question);
   const found = use(matches);
   const chips = [
@@ -190,7 +190,7 @@ export function Chips() {
 
 // What the filters leave.
 function Left() {
-  const shown = use(view);
+  const shown = use(left);
   const heavy = use(weights);
   const all = use(wholeWeight);
   const of = use(model);
@@ -198,10 +198,10 @@ function Left() {
   const { unit } = asked;
   const mark = markOfAnswer(of, asked);
   if (use(refused) || !shown.isFiltered) return null;
-  const left = wantedWeight(shown, heavy);
+  const weight = wantedWeight(shown, heavy);
   return (
     <span class="muted">
-      leaves {amount(left, unit, mark)} of {amount(all, unit, mark)}, {share(left, all, mark)}
+      leaves {amount(weight, unit, mark)} of {amount(all, unit, mark)}, {share(weight, all, mark)}
     </span>
   );
 }

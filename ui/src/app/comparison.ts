@@ -10,7 +10,7 @@ import { computed } from "@preact/signals-core";
 import { totalAtSnapshots } from "../engine/curves.ts";
 import { DIFF_GROUPS, diffGroupRefusal, diffPlaces } from "../engine/diff.ts";
 import type { Diff, DiffGroup, DiffPlace } from "../engine/diff.ts";
-import { makeView, type View } from "../engine/look.ts";
+import { makeView, partOf, type View } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
 import {
   nearestSnapshot,
@@ -23,9 +23,11 @@ import { weighIn } from "../engine/narrow.ts";
 import { search, searchSites, type Matches } from "../engine/search.ts";
 import { buildDiffTree, type Tree } from "../engine/tree.ts";
 import { shareWrappers } from "../engine/wrappers.ts";
+import { TreeNames } from "../flame/names.ts";
+import { nodeOf } from "../flame/walk.ts";
 import { range } from "./moments.ts";
 import { model, question, searchFault, searchRegex, searchText, session } from "./session.ts";
-import { ordered, shape, usedLook, view } from "./session.ts";
+import { ordered, shape, sitesBelow, usedLook, view, zoomPath } from "./session.ts";
 import { state } from "./state.ts";
 
 export interface Side {
@@ -129,8 +131,32 @@ export const groupFault = computed(() => {
   return of && diffGroupRefusal(of.before.model, of.after.model, kind.value);
 });
 
+function treeOf(of: Sides | null): Tree | null {
+  if (!of || fault.value) return null;
+  const { before, after } = of;
+  const [then, now] = [before, after].map((side) => weighIn(side.view, side.question));
+  return ordered(buildDiffTree(before.view, then, after.view, now, shape.value));
+}
+export const tree = computed<Tree | null>(() => treeOf(sides.value));
+
+// What is left of both by what their graph is zoomed to; of two captures the sites of the one after
+// come first.
+const sidesLeft = computed<Sides | null>(() => {
+  const [of, made, zoom] = [sides.value, tree.value, zoomPath.value];
+  if (!of || !made || !zoom.length) return of;
+  const models = [of.after.model, of.before.model];
+  const node = nodeOf(new TreeNames(made, models, ""), zoom);
+  if (!node) return of;
+  const isOne = of.after.view === of.before.view;
+  const n = of.after.model.sites.count;
+  const is = sitesBelow(made, node, isOne ? n : n + of.before.model.sites.count);
+  const part = (side: Side, only: Uint8Array) => ({ ...side, view: partOf(side.view, only) });
+  const after = part(of.after, is.subarray(0, n));
+  return { ...of, after, before: part(of.before, isOne ? is : is.subarray(n)) };
+});
+
 export const places = computed<Diff | null>(() => {
-  const of = sides.value;
+  const of = sidesLeft.value;
   return of && !fault.value && !groupFault.value
     ? diffPlaces(of.before, of.after, kind.value)
     : null;
@@ -138,29 +164,26 @@ export const places = computed<Diff | null>(() => {
 
 // Of everything, however it is grouped.
 export const total = computed<Diff["total"] | null>(() => {
-  const of = sides.value;
+  const of = sidesLeft.value;
   if (!of || fault.value) return null;
   return (places.value ?? diffPlaces(of.before, of.after)).total;
 });
 
-export const tree = computed<Tree | null>(() => {
-  const of = sides.value;
-  if (!of || fault.value) return null;
-  const { before, after } = of;
-  const [then, now] = [before, after].map((side) => weighIn(side.view, side.question));
-  return ordered(buildDiffTree(before.view, then, after.view, now, shape.value));
-});
-
-export const found = computed<Matches | null>(() =>
-  searchText.value && !searchFault.value && tree.value
-    ? search(tree.value, [sides.value!.after.view, sides.value!.before.view], searchText.value)
-    : null,
+function foundIn(of: Sides | null, made: Tree | null): Matches | null {
+  return searchText.value && !searchFault.value && of && made
+    ? search(made, [of.after.view, of.before.view], searchText.value)
+    : null;
+}
+export const found = computed<Matches | null>(() => foundIn(sides.value, tree.value));
+export const foundLeft = computed<Matches | null>(() =>
+  sidesLeft.value === sides.value ? found.value
+    : foundIn(sidesLeft.value, treeOf(sidesLeft.value)),
 );
 
 // Whether a place is among what is searched for: a stack of it on either side has a match; threads
 // and classes, which share stacks, go by their names.
 export const foundPlace = computed<(place: DiffPlace) => boolean>(() => {
-  const of = sides.value;
+  const of = sidesLeft.value;
   const regex = searchRegex.value;
   if (!of || !regex) return () => true;
   const [then, now] = [of.before, of.after].map(({ view: shown }) =>

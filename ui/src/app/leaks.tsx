@@ -7,7 +7,7 @@ import { computed } from "@preact/signals-core";
 import type { Fate } from "../engine/fate.ts";
 import { leaks, type Leak, type Leaks } from "../engine/leaks.ts";
 import { isLibrary } from "../engine/libraries.ts";
-import { exactly, lookRefusal, makeView, type View } from "../engine/look.ts";
+import { exactly, lookRefusal, otherView, type View } from "../engine/look.ts";
 import { frameText, NONE } from "../engine/names.ts";
 import { refusal, type Question } from "../engine/question.ts";
 import { markOf } from "../engine/exactness.ts";
@@ -19,7 +19,7 @@ import { groupName, groupPlace, shortGroupName } from "./columns.ts";
 import { save } from "./download.tsx";
 import { isFound, Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
-import { model, searchRegex, view } from "./session.ts";
+import { left, model, searchRegex } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
 import { go, state } from "./state.ts";
@@ -42,16 +42,16 @@ const suppressed = computed(() => state.value.suppress);
 
 // A suppression takes away every stack with such a function, as one of a file does.
 const shown = computed(() => {
-  const { look, model: of } = view.value;
+  const { look } = left.value;
   const ignore = [...look.ignore, ...suppressed.value.map(exactly)];
-  const less = { ...look, ignore };
-  return suppressed.value.length && !lookRefusal(less) ? makeView(of, less) : view.value;
+  const isLess = suppressed.value.length > 0 && !lookRefusal({ ...look, ignore });
+  return isLess ? otherView(left.value, { ignore }) : left.value;
 });
 
 const leaksOf = (of: View): Leaks => (why.value ? { kept: [], atEnd: [] } : leaks(of));
 const all = computed<Leaks>(() => leaksOf(shown.value));
 const hidden = computed(() =>
-  shown.value === view.value ? 0 : sumOf(leaksOf(view.value).kept) - sumOf(all.value.kept),
+  shown.value === left.value ? 0 : sumOf(leaksOf(left.value).kept) - sumOf(all.value.kept),
 );
 
 const found = computed<Leaks>(() => ({

@@ -35,9 +35,9 @@ export function aimOf(group: Group): Aim | null {
 // Of a thread or a class: null for what is of several.
 export function partStep({ kind, number, several }: Group): Partial<State> | null {
   if (several) return null;
-  if (kind === "thread") return { thread: threadKey(model.peek(), number), zoom: [] };
-  if (kind === "size") return { size: number, zoom: [] };
-  return kind === "lifetime" ? { lifetime: number, zoom: [] } : null;
+  if (kind === "thread") return { thread: threadKey(model.peek(), number) };
+  if (kind === "size") return { size: number };
+  return kind === "lifetime" ? { lifetime: number } : null;
 }
 
 export function RowActions({ group }: { group: Group }) {
@@ -54,7 +54,7 @@ export function RowActions({ group }: { group: Group }) {
   return (
     <span class="buttons">
       {row && (
-        <button type="button" onClick={() => go({ row, zoom: [] })}>
+        <button type="button" onClick={() => go({ row })}>
           Only this
         </button>
       )}

@@ -7,7 +7,7 @@ import { computed } from "@preact/signals-core";
 import { useMemo, useState } from "preact/hooks";
 import type { Picture } from "../engine/errands.ts";
 import { group } from "../engine/groups.ts";
-import { exactly, wantedWeight } from "../engine/look.ts";
+import { exactly, partOf, wantedWeight } from "../engine/look.ts";
 import { NONE } from "../engine/names.ts";
 import { search } from "../engine/search.ts";
 import { readableName } from "../engine/shorten.ts";
@@ -23,7 +23,7 @@ import { Cut, Refusal } from "./parts.tsx";
 import { seen as ready } from "./pictures.ts";
 import { rerooted } from "./reroot.ts";
 import { model, ordered, question, refused, searchFault, searchText, shape } from "./session.ts";
-import { usedLook, view, weights, wholeWeight } from "./session.ts";
+import { left, usedLook, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, moveSpan, state } from "./state.ts";
 
@@ -32,7 +32,7 @@ const CHOICES_MAX = 300;
 // Functions to choose from, the weightiest first.
 const functions = computed<string[]>(() => {
   const of = model.value;
-  const all = group(view.value, question.value, "function").items;
+  const all = group(left.value, question.value, "function").items;
   const names = new Set<string>();
   for (const { frame } of all) {
     const text = frame === NONE ? 0 : of.frames.function[frame];
@@ -62,7 +62,7 @@ function side(kind: "callers" | "callees") {
   }));
   const shown = ready(model, wanted);
   const isReady = computed(() => shown.value !== null);
-  const seen = computed(() => shown.value!.view);
+  const seen = computed(() => partOf(shown.value!.view, left.value.only));
   const tree = computed(() =>
     rerooted(ordered(buildTree(seen.value, weights.value, shown.value!.picture))),
   );
@@ -73,7 +73,7 @@ function side(kind: "callers" | "callees") {
   );
   const trie = computed(() => {
     const { inverted, byLine } = shown.value!.picture;
-    return trieOf(seen.value, inverted, byLine);
+    return trieOf(seen.value.whole, inverted, byLine);
   });
   return { isReady, seen, tree, trie, found };
 }

@@ -9,39 +9,18 @@ import { curve } from "../engine/curves.ts";
 import { isNarrow } from "../engine/look.ts";
 import { SiteKind, type Model } from "../engine/model.ts";
 import type { Unit } from "../engine/question.ts";
-import type { Tree } from "../engine/tree.ts";
-import { TreeNames } from "../flame/names.ts";
-import { nodeOf } from "../flame/walk.ts";
-import { foundSites, model, pane, question, refused, tree, view } from "./session.ts";
-import { state } from "./state.ts";
+import { foundSites, left, model, question } from "./session.ts";
 import { indexAt, type Timeline } from "./timeline_data.ts";
-
-// Per site, whether it is below a node.
-function below({ skeleton }: Tree, node: number, n: number): Uint8Array {
-  const is = new Uint8Array(n);
-  for (let slot = skeleton.first[node]; slot < skeleton.past[node]; slot++)
-    is[skeleton.slots.stack[slot]] = 1;
-  return is;
-}
-
-const zoomPath = computed(() => state.value.zoom);
-
-const zoomed = computed<Uint8Array | null>(() => {
-  const zoom = zoomPath.value;
-  if (!zoom.length || refused.value || pane.value === "diff") return null;
-  const node = nodeOf(new TreeNames(tree.value, [model.value], ""), zoom);
-  return node ? below(tree.value, node, model.value.sites.count) : null;
-});
 
 // null: everything, or what of it is not known over time.
 export const selectedSites = computed<Uint32Array | null>(() => {
-  const { isFiltered, wanted, look } = view.value;
-  const [found, inZoom] = [foundSites.value, zoomed.value];
-  if (isNarrow(look) || (!isFiltered && !found && !inZoom)) return null;
+  const { isFiltered, wanted, look } = left.value;
+  const found = foundSites.value;
+  if (isNarrow(look) || (!isFiltered && !found)) return null;
   const { kind, count } = model.value.sites;
   const sites: number[] = [];
   for (let i = 0; i < count; i++)
-    if (wanted[i] && kind[i] !== SiteKind.pages && (!found || found[i]) && (!inZoom || inZoom[i]))
+    if (wanted[i] && kind[i] !== SiteKind.pages && (!found || found[i]))
       sites.push(i);
   return Uint32Array.from(sites);
 });

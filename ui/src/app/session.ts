@@ -9,6 +9,7 @@ import {
   emptyLook,
   lookRefusal,
   makeView,
+  partOf,
   patternRefusal,
   wantedWeight,
   type Look,
@@ -29,6 +30,8 @@ import {
 import { buildTree, type Tree, type TreeOptions } from "../engine/tree.ts";
 import { trieOf, type Trie } from "../engine/trie.ts";
 import { search, searchPattern, searchSites, type Matches } from "../engine/search.ts";
+import { TreeNames } from "../flame/names.ts";
+import { nodeOf } from "../flame/walk.ts";
 import type { Origin, PageFacts } from "./load.ts";
 import { seen } from "./pictures.ts";
 import { filterKinds, state, type Pane, type State } from "./state.ts";
@@ -124,7 +127,6 @@ export const rowLost = computed(
 export const weights = computed(() =>
   refused.value ? new Float64Array(model.value.sites.count) : weighIn(view.value, question.value),
 );
-export const wanted = computed(() => wantedWeight(view.value, weights.value));
 export const wholeWeight = computed(() => (refused.value ? 0 : whole(model.value, question.value)));
 
 const order = computed(() => state.value.order);
@@ -139,14 +141,42 @@ export const tree = computed<Tree>(() =>
   ordered(buildTree(view.value, weights.value, shape.value)),
 );
 
+// Per site, whether it is below a node.
+export function sitesBelow({ skeleton }: Tree, node: number, n: number): Uint8Array {
+  const is = new Uint8Array(n);
+  for (let slot = skeleton.first[node]; slot < skeleton.past[node]; slot++)
+    is[skeleton.slots.stack[slot]] = 1;
+  return is;
+}
+
+// What the graph is zoomed to, as far as it leads; null: nothing.
+export const zoomPath = part((s) => s.zoom);
+const zoomed = computed<Uint8Array | null>(() => {
+  const zoom = zoomPath.value;
+  if (!zoom.length || refused.value) return null;
+  const node = nodeOf(new TreeNames(tree.value, [model.value], ""), zoom);
+  return node ? sitesBelow(tree.value, node, model.value.sites.count) : null;
+});
+
+// What everything but the graph shows, which has the rest around what it is zoomed to.
+export const left = computed<View>(() => partOf(view.value, zoomed.value));
+export const wanted = computed(() => wantedWeight(left.value, weights.value));
+export const treeLeft = computed<Tree>(() =>
+  left.value === view.value ? tree.value
+    : ordered(buildTree(left.value, weights.value, shape.value)),
+);
+
 export const searchText = part((s) => s.search);
 export const searchFault = computed(() =>
   searchText.value ? patternRefusal(searchText.value) : null,
 );
-export const matches = computed<Matches | null>(() =>
+const matchesIn = (of: () => Tree) => () =>
   searchText.value && !searchFault.value && !refused.value
-    ? search(tree.value, [view.value], searchText.value)
-    : null,
+    ? search(of(), [view.value], searchText.value)
+    : null;
+export const matches = computed<Matches | null>(matchesIn(() => tree.value));
+export const matchesLeft = computed<Matches | null>(() =>
+  left.value === view.value ? matches.value : matchesIn(() => treeLeft.value)(),
 );
 
 // Of the rows of tables: which stacks have a match, and what of a text is one. null: no search.

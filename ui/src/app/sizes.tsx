@@ -12,7 +12,7 @@ import { questionHeading } from "../engine/question_words.ts";
 import { TERMS } from "../engine/terms.ts";
 import { cell, share } from "../engine/units.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
-import { model, question, refused, view } from "./session.ts";
+import { left, model, question, refused } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state } from "./state.ts";
 
@@ -22,7 +22,7 @@ type Class = Pick<Group, "kind" | "number" | "several" | "last" | "weight">;
 
 function classesOf(kind: Kind): Class[] | null {
   if (refused.value || groupRefusal(model.value, kind)) return null;
-  const { items } = group(view.value, question.value, kind);
+  const { items } = group(left.value, question.value, kind);
   const isOfTime = ({ number }: Group) => kind === "size" || number < LIFE_CLASS_RESIZED;
   const told = items.filter((one) => !one.several && isOfTime(one));
   const [first, last] = [told[0]?.number ?? 0, told.at(-1)?.number ?? -1];
@@ -119,7 +119,7 @@ function ClassName({ of: { kind, number, several, last, weight } }: { of: Class 
       class="opener whole-line"
       aria-pressed={isNow}
       title={isNow ? "All classes again" : "Only this class, in every pane"}
-      onClick={() => go({ [kind]: isNow ? null : number, zoom: [] })}
+      onClick={() => go({ [kind]: isNow ? null : number })}
     >
       {words}
     </button>

@@ -15,7 +15,7 @@ import { notesOf } from "../engine/verdict.ts";
 import { clean } from "../flame/clean.ts";
 import { editorLink } from "./graph.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
-import { model, question, refused, session, view, weights, wholeWeight } from "./session.ts";
+import { left, model, question, refused, session, weights, wholeWeight } from "./session.ts";
 import type { SourceText } from "./load.ts";
 import { use } from "./signals.ts";
 import { sentence } from "./words.ts";
@@ -24,7 +24,7 @@ import { go, state } from "./state.ts";
 
 const FILES_MAX = 500;
 
-const files = computed(() => lineWeights(view.value, weights.value));
+const files = computed(() => lineWeights(left.value, weights.value));
 
 export function SourcePane() {
   const why = use(refused);

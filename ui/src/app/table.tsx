@@ -33,7 +33,7 @@ import { isFound, Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { partStep, RowActions } from "./row_actions.tsx";
 import { lookFault, model, question, refused, searchRegex } from "./session.ts";
-import { view, weights, wholeWeight } from "./session.ts";
+import { left, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
 import { go, groupKinds, settle, state, type GroupWord } from "./state.ts";
@@ -50,10 +50,10 @@ export const groupFault = computed(
   () => refused.value ?? groupRefusal(model.value, kind.value),
 );
 export const groups = computed<Groups | null>(() =>
-  groupFault.value ? null : group(view.value, question.value, kind.value),
+  groupFault.value ? null : group(left.value, question.value, kind.value),
 );
 
-const isPart = computed(() => isNarrow(view.value.look));
+const isPart = computed(() => isNarrow(left.value.look));
 
 const order = computed(() => `${state.value.sort ?? ""} ${state.value.up}`);
 
@@ -152,7 +152,7 @@ export function tableTexts(): string[][] {
       ...columns.map((column) => column.text(item, context)),
       groupName(context.model, item),
       groupPlace(context.model, item),
-      groupWay(view.peek(), context.question, item),
+      groupWay(left.peek(), context.question, item),
     ]);
   return [head, ...body];
 }
@@ -185,7 +185,7 @@ const briefIds = ["weight", "count", "live", "stacks"];
 
 export function RankedTable({ isBrief }: { isBrief: boolean }) {
   const rows = use(ranked);
-  const shown = use(view);
+  const shown = use(left);
   const heavy = use(weights);
   const asked = use(question);
   const whole = use(wholeWeight);
@@ -246,7 +246,7 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
 function Nothing() {
   const { measure, from, to } = use(question);
   const { nothing } = measureTerm(use(model), measure);
-  const isAll = from === null && to === null && !use(view).isFiltered;
+  const isAll = from === null && to === null && !use(left).isFiltered;
   const isSearch = use(searchRegex) !== null;
   const none = isAll ? nothing : "nothing here weighs anything under this question";
   const words = isSearch ? "no row here has a match of the search" : none;
@@ -350,7 +350,7 @@ function Row({
   const [first, ...others] = columns;
   const name = use(toldRows).get(item) ?? shortGroupName(of, item);
   const place = groupPlace(of, item);
-  const way = groupWay(view.value, asked, item);
+  const way = groupWay(left.value, asked, item);
   const hint = [groupName(of, item).slice(0, 2000), place, way].filter(Boolean).join("\n");
   return (
     <tr aria-rowindex={index + 2} class={isOpen ? "open" : ""}>

@@ -15,14 +15,14 @@ import { bytes, cell, count, percent, share } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
 import { isFound, Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
-import { model, question, refused, view, wholeWeight } from "./session.ts";
+import { left, model, question, refused, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state } from "./state.ts";
 import { wordsOfPane } from "./words.ts";
 
 const why = computed(() => refused.value ?? groupRefusal(model.value, "thread"));
 const threads = computed(() =>
-  why.value ? null : group(view.value, question.value, "thread").items.filter(isFound),
+  why.value ? null : group(left.value, question.value, "thread").items.filter(isFound),
 );
 
 // A click leaves this thread alone, here and everywhere; a second one takes that back.
@@ -41,7 +41,7 @@ function ThreadName({ row, name }: { row: Group; name: string }) {
         class="opener"
         aria-pressed={isNow}
         title={isNow ? "All threads again" : "Only this thread, in every pane"}
-        onClick={() => go({ thread: isNow ? null : key, zoom: [] })}
+        onClick={() => go({ thread: isNow ? null : key })}
       >
         <span class="name">
           <Marked text={name} />
@@ -78,7 +78,7 @@ function CompareWith({ now }: { now: string }) {
   if (!others.length) return null;
   const pick = (event: Event) => {
     const versus = (event.target as HTMLSelectElement).value;
-    if (versus) go({ pane: "diff", versus, base: "", zoom: [] });
+    if (versus) go({ pane: "diff", versus, base: "" });
   };
   return (
     <label>
@@ -103,7 +103,7 @@ export function ThreadsPane() {
   const asked = use(question);
   const { measure, unit } = asked;
   const mark = markOfAnswer(of, asked);
-  const hasDeeds = !isNarrow(use(view).look); // which are told of whole threads alone
+  const hasDeeds = !isNarrow(use(left).look); // which are told of whole threads alone
   if (fault || !all) return <Refusal text={fault ?? ""} />;
   return (
     <section class="pane" aria-label="Threads">

@@ -19,7 +19,7 @@ import { groupName, groupPlace, hasCurve, toldNames } from "./columns.ts";
 import { later } from "./later.ts";
 import { endNs, moment } from "./moments.ts";
 import { aimOf } from "./row_actions.tsx";
-import { model, question, view } from "./session.ts";
+import { left, model, question } from "./session.ts";
 import { use } from "./signals.ts";
 import { addFilter, go, state, type GroupWord } from "./state.ts";
 import { colour } from "./theme.ts";
@@ -44,13 +44,13 @@ function getReady(): void {
 
 const asked = computed(() => {
   const of = model.value;
-  if (!isWanted.value || isNarrow(view.value.look)) return null;
+  if (!isWanted.value || isNarrow(left.value.look)) return null;
   if (of.snapshots.count < 3 || groupRefusal(of, kind.value)) return null;
   if (!isReady.value) {
     getReady();
     return null;
   }
-  return { of, view: view.value, kind: kind.value, unit: unit.value };
+  return { of, view: left.value, kind: kind.value, unit: unit.value };
 });
 const made = later(asked, (of) => makeBands(of.view, of.kind, of.unit, BANDS_MAX));
 export const bands = computed<Bands | null>(() => (made.value?.bands.length ? made.value : null));

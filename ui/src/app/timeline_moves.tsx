@@ -11,7 +11,7 @@ import { markOfAnswer } from "../engine/exactness.ts";
 import { worstGap } from "../engine/bands.ts";
 import { amount, time } from "../engine/units.ts";
 import { clearRange, endNs, range, toEnd, toLocalPeak, toPeak } from "./moments.ts";
-import { model, question, view } from "./session.ts";
+import { left as leftView, model, question } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state, type State } from "./state.ts";
 import { bands } from "./timeline_bands.tsx";
@@ -55,7 +55,7 @@ export function RangeNumbers() {
   const { edge } = use(state);
   const end = use(endNs);
   const who = use(bands);
-  const shown = use(view);
+  const shown = use(leftView);
   if (!part)
     return (
       <p class="range-numbers muted" title={who ? "Double-click a band for its stacks" : undefined}>

@@ -10,9 +10,9 @@ import { measureTerm } from "../engine/question_words.ts";
 import { amount, change, count, share, EXACT } from "../engine/units.ts";
 import type { Matches } from "../engine/search.ts";
 import { AddFilter, Chips } from "./chips.tsx";
-import { found as foundInBoth, sides } from "./comparison.ts";
+import { foundLeft as foundInBoth, sides } from "./comparison.ts";
 import { Download } from "./download.tsx";
-import { matches, model, question, searchFault, view, wanted } from "./session.ts";
+import { matchesLeft, model, question, searchFault, view, wanted } from "./session.ts";
 import { use } from "./signals.ts";
 import { addFilter, go, settle, state, type Pane, type State } from "./state.ts";
 import { sentence } from "./words.ts";
@@ -177,7 +177,7 @@ function framesWords({ count: n }: Matches): string {
 }
 
 function SearchOfStacks() {
-  const found = use(matches);
+  const found = use(matchesLeft);
   const all = use(wanted);
   const asked = use(question);
   const { unit } = asked;

@@ -13,7 +13,7 @@ import { clean, cleanWithin } from "../flame/clean.ts";
 import { nameToShow } from "./columns.ts";
 import { Marked } from "./found.tsx";
 import { Bar, Cut, Refusal, Th } from "./parts.tsx";
-import { matches, model, question, refused, tree as stacks, trie } from "./session.ts";
+import { matchesLeft, model, question, refused, treeLeft, trie } from "./session.ts";
 import { wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { ROW } from "./table.tsx";
@@ -27,8 +27,8 @@ export function TreePane() {
 }
 
 function StackTree() {
-  const tree = use(stacks);
-  const found = use(matches)?.nodes ?? null;
+  const tree = use(treeLeft);
+  const found = use(matchesLeft)?.nodes ?? null;
   return (
     <section class="pane fill" aria-label="Tree">
       <Cut of={use(trie)} />

@@ -7,7 +7,7 @@
 
 import type { Fate } from "./fate.ts";
 import { classGroups, threadGroups } from "./groups_across.ts";
-import { blameByKind, makeView, type View } from "./look.ts";
+import { blameByKind, otherView, type View } from "./look.ts";
 import { SiteKind, type Model, type Numbers } from "./model.ts";
 import { weighIn } from "./narrow.ts";
 import { NONE, numberFrames, textRanks, type FrameNames } from "./names.ts";
@@ -332,7 +332,7 @@ export function viewFor(view: View, kind: string): View {
   const blame = blameOf(view, kind);
   if (blame === (view.look.blame ?? view.model.facts.blame))
     return view;
-  const other = blamedOther.get(view) ?? makeView(view.model, { ...view.look, blame });
+  const other = blamedOther.get(view) ?? otherView(view, { blame });
   blamedOther.set(view, other);
   return other;
 }
@@ -347,6 +347,6 @@ export function group(view: View, question: Question, kind: GroupKind): Groups {
 
 // How much is of several, and so of none that could be selected; of all that the rest lets through.
 export function ofSeveral(view: View, question: Question, kind: GroupKind): number {
-  const wider = makeView(view.model, { ...view.look, [kind]: null });
+  const wider = otherView(view, { [kind]: null });
   return group(wider, question, kind).items.find(({ several }) => several)?.weight ?? 0;
 }

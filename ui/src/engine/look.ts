@@ -88,6 +88,9 @@ export interface View {
   caller(site: number): number;
   // All three of all sites: found when first asked for, unless another view of the same gave them.
   blame: Blame;
+  // Of a part of one (partOf): what it is a part of, and per site whether it is in it; else itself.
+  readonly whole: View;
+  readonly only: Uint8Array | null;
 }
 
 export interface Blame {
@@ -267,6 +270,8 @@ function keepRow(model: Model, look: Look, row: string, wanted: Uint8Array): voi
 }
 
 class StackView implements View {
+  readonly whole = this;
+  readonly only = null;
   readonly wanted: Uint8Array;
   readonly isFiltered: boolean;
   read: Uint32Array;
@@ -492,6 +497,56 @@ export function makeView(ofModel: Model, look: Look): View {
   const view = held.get(key) ?? new StackView(model, look);
   held.set(key, view);
   return view;
+}
+
+// Some of the stacks of a view, with the frames that it shows of them.
+class PartView implements View {
+  readonly model: Model;
+  readonly look: Look;
+  readonly wanted: Uint8Array;
+  readonly isFiltered = true;
+
+  constructor(readonly whole: View, readonly only: Uint8Array) {
+    this.model = whole.model;
+    this.look = whole.look;
+    this.wanted = whole.wanted.map((is, site) => is & only[site]);
+  }
+
+  get read() { return this.whole.read; }
+  get blame() { return this.whole.blame; }
+  set blame(found: Blame) { this.whole.blame = found; }
+  framesOf(site: number) { return this.whole.framesOf(site); }
+  readFrames(site: number, most?: number) { return this.whole.readFrames(site, most); }
+  shows(frame: number) { return this.whole.shows(frame); }
+  showsNode(node: number) { return this.whole.showsNode(node); }
+  standsFor(frame: number) { return this.whole.standsFor(frame); }
+  culprit(site: number) { return this.whole.culprit(site); }
+  leader(site: number, kind: string) { return this.whole.leader(site, kind); }
+  via(site: number) { return this.whole.via(site); }
+  caller(site: number) { return this.whole.caller(site); }
+}
+
+const parts = new WeakMap<View, WeakMap<Uint8Array, View>>();
+
+// only: per site whether it is left; null: all of them are.
+export function partOf(view: View, only: Uint8Array | null): View {
+  if (!only)
+    return view;
+  const ofView = parts.get(view) ?? new WeakMap<Uint8Array, View>();
+  parts.set(view, ofView);
+  const part = ofView.get(only) ?? new PartView(view, only);
+  ofView.set(only, part);
+  return part;
+}
+
+// A view that looks differently at the same stacks.
+export function otherView({ model, look, only }: View, change: Partial<Look>): View {
+  return partOf(makeView(model, { ...look, ...change }), only);
+}
+
+// Weights as they are, or those of the part alone.
+export function weightsLeft({ only }: View, weights: Float64Array): Float64Array {
+  return only ? weights.map((weight, site) => (only[site] ? weight : 0)) : weights;
 }
 
 // The weight of what a view lets through.

@@ -53,7 +53,7 @@ const cache = new WeakMap<View, Map<string, Float64Array>>();
 
 // The weight of every site under the question, of what the view is narrowed to. Not to be written
 // to.
-export function weighIn(view: View, question: Question): Float64Array {
+export function weighIn({ whole: view }: View, question: Question): Float64Array {
   if (!isNarrow(view.look))
     return weigh(view.model, question);
   const key = `${question.measure} ${question.unit} ${question.from} ${question.to}`;

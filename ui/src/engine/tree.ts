@@ -16,7 +16,7 @@
 // weighs, and where in a row it is, are differences of sums (see skeleton.ts).
 
 import { joinNames } from "./match.ts";
-import type { View } from "./look.ts";
+import { weightsLeft, type View } from "./look.ts";
 import { NONE } from "./names.ts";
 import { makeJointSkeleton, makeSkeleton, type Skeleton } from "./skeleton.ts";
 import { StepTeller, type Part } from "./steps.ts";
@@ -235,10 +235,13 @@ export function ownSkeleton(trie: Trie, made?: Skeleton): Skeleton {
   return skeletonOf(trie, trie, () => made ?? makeSkeleton(trie));
 }
 
-export function buildTree(view: View, weights: Float64Array, options: TreeOptions): Tree {
-  const trie = trieOf(view, options.inverted, options.byLine);
+// Of a part of a view its nodes are those of the whole.
+export function buildTree(view: View, all: Float64Array, options: TreeOptions): Tree {
+  const { whole } = view;
+  const weights = weightsLeft(view, all);
+  const trie = trieOf(whole, options.inverted, options.byLine);
   const skeleton = ownSkeleton(trie);
-  const teller = new StepTeller(skeleton, [{ view, trie, weights: [weights] }]);
+  const teller = new StepTeller(skeleton, [{ view: whole, trie, weights: [weights] }]);
   return new Tree(skeleton, sumUp(skeleton, weights), teller);
 }
 
@@ -251,9 +254,12 @@ function commonReach(a: View, b: View, inverted: boolean): number {
 // Both sides in one tree. A width is the sum of what changed at the ends of stacks below, growth
 // and shrinking alike. With one model and look, pass one view.
 export function buildDiffTree(
-  before: View, beforeWeights: Float64Array, after: View, afterWeights: Float64Array,
+  beforePart: View, allBefore: Float64Array, afterPart: View, allAfter: Float64Array,
   options: TreeOptions,
 ): Tree {
+  const [before, after] = [beforePart.whole, afterPart.whole];
+  const beforeWeights = weightsLeft(beforePart, allBefore);
+  const afterWeights = weightsLeft(afterPart, allAfter);
   const reach = commonReach(before, after, options.inverted);
   const a = trieOf(after, options.inverted, options.byLine, reach);
   const b = trieOf(before, options.inverted, options.byLine, reach);
