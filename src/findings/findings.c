@@ -59,21 +59,72 @@ static bool is_sane(const struct tide_image *image, const struct tide_group *gro
          group->n_free <= group->n_alloc && group->n_resize <= group->n_free;
 }
 
-// The looks that stand for the moments; false: too few of them to tell a course.
-static bool pick_moments(struct tide_subject *subject, const struct tide_timeline *timeline,
-                         size_t ret_looks[MOMENTS])
+// The looks that stand for the moments of a run up to last_ns after its start; how many there are.
+static unsigned pick_looks(const struct tide_subject *subject, const struct tide_timeline *timeline,
+                           uint64_t last_ns, size_t ret_looks[MOMENTS])
 {
   unsigned n_seen = 0;
   size_t look = 0;
   for (unsigned i = 0; i < MOMENTS; i++) {
-    uint64_t at = subject->start_ns + subject->run_ns / 1000 * LAST_PERMILLE / MOMENTS * (i + 1);
+    uint64_t at = subject->start_ns + last_ns - last_ns / MOMENTS * (MOMENTS - 1 - i);
     size_t before = look;
     while (look + 1 < timeline->n_times && timeline->times_ns[look + 1] <= at)
       look++;
     n_seen += !i || look != before;
     ret_looks[i] = look;
-    subject->moments_ns[i] = timeline->times_ns[look];
   }
+  return n_seen;
+}
+
+static uint64_t n_since(uint64_t after, uint64_t before)
+{
+  return after > before ? after - before : 0;
+}
+
+// From one tick to the next it freed and made nothing new, or next to nothing.
+static bool is_taking_down(const struct tide_tick *before, const struct tide_tick *after)
+{
+  return n_since(after->n_alloc, before->n_alloc) <=
+         n_since(after->n_free, before->n_free) / TAKEN_DOWN_PART;
+}
+
+// Where the program began to take down what it had built: since that tick it allocated nothing any
+// more, and freed. NULL: it did not.
+static const struct tide_tick *last_at_work(const struct tide_image *image)
+{
+  const struct tide_tick *first = image->ticks, *found = NULL;
+  for (size_t i = image->n_ticks; i > 1 && is_taking_down(&first[i - 2], &first[i - 1]); i--)
+    if (first[i - 1].n_free > first[i - 2].n_free)
+      found = &first[i - 2];
+  return found;
+}
+
+// How much of the run tells what grows: up to where programs take down what they built or, where a
+// busy machine held this one up at that, up to its beginning.
+static uint64_t grown_until(const struct tide_subject *subject)
+{
+  const struct tide_image *image = subject->image;
+  const struct tide_tick *last = last_at_work(image);
+  uint64_t usual_ns = subject->run_ns / 1000 * LAST_PERMILLE;
+  if (!last || last->time_ns < subject->start_ns)
+    return usual_ns;
+  uint64_t until_ns = last->time_ns - subject->start_ns;
+  uint64_t n_freed = n_since(image->ticks[image->n_ticks - 1].n_free, last->n_free);
+  bool is_held_up = n_freed < (subject->run_ns - usual_ns) / TAKEN_DOWN_NS;
+  return is_held_up && until_ns < usual_ns && until_ns >= subject->run_ns / 1000 * GROWN_PERMILLE
+             ? until_ns
+             : usual_ns;
+}
+
+// False: there are too few looks to tell a course.
+static bool pick_moments(struct tide_subject *subject, const struct tide_timeline *timeline,
+                         size_t ret_looks[MOMENTS], size_t ret_growing[MOMENTS])
+{
+  uint64_t last_ns = subject->run_ns / 1000 * LAST_PERMILLE;
+  unsigned n_seen = pick_looks(subject, timeline, last_ns, ret_looks);
+  pick_looks(subject, timeline, grown_until(subject), ret_growing);
+  for (unsigned i = 0; i < MOMENTS; i++)
+    subject->moments_ns[i] = timeline->times_ns[ret_growing[i]];
   subject->is_seldom_seen = n_seen < MOMENTS_SEEN;
   return n_seen >= MOMENTS_LEAST;
 }
@@ -92,7 +143,7 @@ static void base_of(const int64_t *curve, const size_t looks[MOMENTS], int64_t b
 }
 
 static void tell_courses(struct tide_subject *subject, const struct tide_timeline *timeline,
-                         const size_t looks[MOMENTS])
+                         const size_t looks[MOMENTS], const size_t growing[MOMENTS])
 {
   const struct tide_groups *groups = subject->groups;
   TIDE_CLEANUP_FREE int64_t *live = tide_alloc_array(timeline->n_times + 1, sizeof *live);
@@ -103,11 +154,11 @@ static void tell_courses(struct tide_subject *subject, const struct tide_timelin
     tide_timeline_sum(timeline, groups->stacks + first, n, TIDE_UNIT_BLOCKS, live, NULL);
     for (unsigned k = 0; k < MOMENTS; k++)
       suspect->course.live_blocks[k] = sane(live[looks[k]]);
-    base_of(live, looks, suspect->course.base_blocks);
+    base_of(live, growing, suspect->course.base_blocks);
     tide_timeline_sum(timeline, groups->stacks + first, n, TIDE_UNIT_BYTES, live, NULL);
     for (unsigned k = 0; k < MOMENTS; k++)
       suspect->course.live_bytes[k] = sane(live[looks[k]]);
-    base_of(live, looks, suspect->course.base_bytes);
+    base_of(live, growing, suspect->course.base_bytes);
   }
 }
 
@@ -183,16 +234,16 @@ static const struct tide_tick *tick_at(const struct tide_subject *subject, unsig
 
 static void tell_progress(struct tide_subject *subject)
 {
-  uint64_t steps[MOMENTS] = {0}, before = 0, all = 0;
+  uint64_t before = 0, all = 0;
   for (unsigned i = 0; i < MOMENTS; i++) {
     const struct tide_tick *tick = tick_at(subject, i);
     uint64_t now = tick && tick->n_alloc < most ? tick->n_alloc : before;
-    steps[i] = i && now > before ? now - before : 0;
-    all += steps[i];
+    subject->made[i] = i ? n_since(now, before) : 0;
+    all += subject->made[i];
     before = now;
   }
   for (unsigned i = 1; i < MOMENTS; i++)
-    subject->gets_on[i] = steps[i] > all / (MOMENTS - 1) / STEP_PART;
+    subject->gets_on[i] = subject->made[i] > all / (MOMENTS - 1) / STEP_PART;
 }
 
 static uint64_t churned_percent(const struct tide_subject *subject)
@@ -210,7 +261,7 @@ static uint64_t churned_percent(const struct tide_subject *subject)
 static void follow_places(struct tide_subject *subject)
 {
   const struct tide_image *image = subject->image;
-  size_t looks[MOMENTS];
+  size_t looks[MOMENTS], growing[MOMENTS];
   subject->start_ns = image->start_ns;
   subject->run_ns = image->end_ns > image->start_ns ? image->end_ns - image->start_ns : 0;
   if (subject->run_ns > longest)
@@ -218,9 +269,9 @@ static void follow_places(struct tide_subject *subject)
   if (image->lacks & TIDE_LACK_CLOCK || !image->n_snapshots || !subject->run_ns)
     return;
   struct tide_timeline *timeline = tide_timeline_new(image);
-  subject->has_course = pick_moments(subject, timeline, looks);
+  subject->has_course = pick_moments(subject, timeline, looks, growing);
   if (subject->has_course) {
-    tell_courses(subject, timeline, looks);
+    tell_courses(subject, timeline, looks, growing);
     tell_frees(subject, looks);
     tell_progress(subject);
     subject->churned_percent = churned_percent(subject);

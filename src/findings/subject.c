@@ -7,25 +7,38 @@
 #include "model/image_sums.h"
 #include "profile/completeness.h"
 
+// Growth that came in the last third of the steps, of the growth in all: enough to say that it goes
+// on. Less is enough where the program itself did less by then, because it had the machine for less
+// of the time, and what it did brought as much as before. What levels off brings less.
+static bool goes_on(int64_t late, int64_t all, double made_late, double made)
+{
+  bool undiminished = (double)late * made >= (double)all * made_late * UNDIMINISHED_PERCENT / 100;
+  return late >= all / (undiminished ? LATE_PART_UNDIMINISHED : LATE_PART);
+}
+
 // Of the growth from one moment to the next those steps count in which the program got on: one that
 // waits for its input, or for a busy machine, neither allocates nor leaks. One that allocates at
 // its start alone does not grow.
 bool tide_course_rises(const struct tide_subject *subject, const int64_t curve[MOMENTS])
 {
-  int64_t all = curve[MOMENTS - 1] - curve[0], steps[MOMENTS], late = 0;
+  int64_t all = curve[MOMENTS - 1] - curve[0], late = 0;
+  int steps[MOMENTS];
   unsigned n = 0, n_rises = 0;
-  int last = 0;
+  double made = 0, made_late = 0;
   for (int i = 1; i < MOMENTS; i++)
-    if (subject->gets_on[i]) {
-      steps[n++] = curve[i] - curve[i - 1];
-      last = i;
-    }
-  for (unsigned i = 0; i < n; i++) {
-    n_rises += steps[i] > all / n / STEP_PART;
-    late += i >= n - n / 3 ? steps[i] : 0;
+    if (subject->gets_on[i])
+      steps[n++] = i;
+  for (unsigned k = 0; k < n; k++) {
+    int i = steps[k];
+    int64_t grown = curve[i] - curve[i - 1];
+    bool is_late = k >= n - n / 3;
+    n_rises += grown > all / n / STEP_PART;
+    late += is_late ? grown : 0;
+    made += (double)subject->made[i];
+    made_late += is_late ? (double)subject->made[i] : 0;
   }
-  return n >= STEPS_LEAST && last >= MOMENTS - LAST_STEPS && all > 0 && n_rises * 4 >= n * 3 &&
-         late >= all / LATE_PART;
+  return n >= STEPS_LEAST && steps[n - 1] >= MOMENTS - LAST_STEPS && all > 0 &&
+         n_rises * 4 >= n * 3 && goes_on(late, all, made_late, made);
 }
 
 // A step is worth counting from a quarter of what it would be if the whole way took all moments.

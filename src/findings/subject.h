@@ -9,7 +9,8 @@
 
 struct tide_course { // of one place, at MOMENTS moments that are evenly spread
   int64_t live_bytes[MOMENTS], live_blocks[MOMENTS];
-  // The part that is still there at each later moment: what was not freed and replaced.
+  // The part that is still there at each later moment: what was not freed and replaced. These
+  // moments end where the program begins to take down what it built.
   int64_t base_bytes[MOMENTS], base_blocks[MOMENTS];
   int64_t freed_blocks[MOMENTS]; // since the moment before, of those that had been there before it
 };
@@ -35,8 +36,9 @@ struct tide_subject {
   bool has_course;
   bool is_seldom_seen; // the course is one of few looks
   uint64_t start_ns, run_ns;
-  uint64_t moments_ns[MOMENTS];
-  bool gets_on[MOMENTS]; // it allocated since the moment before, not much less than at other times
+  uint64_t moments_ns[MOMENTS]; // of what grows
+  uint64_t made[MOMENTS];       // blocks allocated since the moment before
+  bool gets_on[MOMENTS];        // and not much fewer than at other times
   int64_t peak_bytes;
   int64_t memory_bytes; // the heap at its peak and what the program mapped besides
   // Of all blocks that were allocated before the last moment, so many were gone by then.

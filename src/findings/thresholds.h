@@ -12,15 +12,22 @@ enum {
   LEAST_CALLS = 20000,    // about a millisecond of malloc and free
 
   // ---- a course in time ----
-  MOMENTS = 12,        // at which a place is looked at, over the first 96 % of the run
-  MOMENTS_SEEN = 8,    // different looks that they must have come from
-  MOMENTS_LEAST = 6,   // of so many something can be said, but it is not sure
-  LAST_PERMILLE = 960, // after it programs take down what they built
-  STEPS_LEAST = 5,     // of the 11 between them the program got on in so many; three in four rise
-  LAST_STEPS = 3,      // and in one of the last three
-  RISES_LEAST = 7,     // of all 11, for a queue that fills and empties
-  STEP_PART = 4,       // a step counts as a rise from a quarter of the mean step on
-  LATE_PART = 6,       // and the last third of the time must bring a sixth of the growth
+  MOMENTS = 12,         // at which a place is looked at, over the first 96 % of the run
+  MOMENTS_SEEN = 8,     // different looks that they must have come from
+  MOMENTS_LEAST = 6,    // of so many something can be said, but it is not sure
+  LAST_PERMILLE = 960,  // after it programs take down what they built
+  TAKEN_DOWN_NS = 1000, // a free takes less; where those of the end would fit behind that by this,
+                        // and they began earlier, the machine was busy with others, and what grew
+                        // is judged by the time before
+  GROWN_PERMILLE = 800, // but by so much of the run at least
+  TAKEN_DOWN_PART = 10, // for ten frees at the end one new block: the word that it is done
+  STEPS_LEAST = 5,      // of the 11 between them the program got on in so many; three in four rise
+  LAST_STEPS = 3,       // and in one of the last three
+  RISES_LEAST = 7,      // of all 11, for a queue that fills and empties
+  STEP_PART = 4,        // a step counts as a rise from a quarter of the mean step on
+  LATE_PART = 6,        // and the last third of the time must bring a sixth of the growth
+  LATE_PART_UNDIMINISHED = 12, // a twelfth, if the program allocated as much less by then, but for
+  UNDIMINISHED_PERCENT = 90,   // a tenth
   CHURN_PERCENT = 50, // of the program's blocks are gone before its end: else it is a loader, which
                       // keeps what it reads, and growth is what it is for
   WAITING_PART = 4,   // but what reads something in works: one that waits for three quarters of its

@@ -218,6 +218,93 @@ static void growth_that_ends_is_none(void **state)
   judged_done(&j);
 }
 
+// In its last third less comes to stay, and so much of what comes and goes.
+static struct tide_capture *slower(int64_t leaked, int64_t made)
+{
+  struct tide_capture *capture = leaking(10);
+  for (int i = LOOKS * 2 / 3; i < LOOKS; i++) {
+    struct tide_snapshot *look = &capture->images->snapshots[i];
+    look->rows[0].live_blocks = look[-1].rows[0].live_blocks + leaked;
+    look->rows[0].live_bytes = look->rows[0].live_blocks * BLOCK;
+    capture->images->ticks[i].n_alloc = capture->images->ticks[i - 1].n_alloc + (uint64_t)made;
+  }
+  return capture;
+}
+
+static void a_program_that_gets_less_of_the_machine_grows_slower(void **state)
+{
+  struct judged j = judge(slower(4, 16));
+  assert_int_equal(j.findings->n, 1);
+  assert_int_equal(j.findings->items[0].rule, TIDE_RULE_LEAK);
+  judged_done(&j);
+  j = judge(slower(4, 40)); // it does as much as ever: what grew levels off
+  assert_int_equal(j.findings->n, 0);
+  judged_done(&j);
+}
+
+// From a look on nothing is made any more: half of what was held goes at once, the rest with the
+// end.
+static struct tide_capture *taken_down(int64_t per_look, int from)
+{
+  struct tide_capture *capture = leaking(per_look);
+  struct tide_image *image = capture->images;
+  image->sites[0].n_free = image->sites[0].n_alloc = (uint64_t)per_look * (uint64_t)from;
+  image->sites[0].b_free = image->sites[0].b_alloc = image->sites[0].n_alloc * BLOCK;
+  image->sites[0].peak_blocks = per_look * from;
+  image->sites[0].peak_bytes = per_look * from * BLOCK;
+  image->peak_blocks = image->sites[0].peak_blocks;
+  image->peak_bytes = image->sites[0].peak_bytes;
+  for (int i = 0; i < LOOKS; i++) {
+    struct tide_tick *tick = &image->ticks[i];
+    struct tide_snapshot *look = &image->snapshots[i];
+    int64_t held = i < from ? per_look * (i + 1) : i < LOOKS - 1 ? per_look * from / 2 : 0;
+    look->rows[0].live_blocks = held;
+    look->rows[0].live_bytes = held * BLOCK;
+    look->rows[0].n_alloc = i < from ? (uint64_t)per_look : 0;
+    look->n_rows = held != 0;
+    tick->live_blocks = held;
+    tick->live_bytes = held * BLOCK;
+    tick->n_alloc = (uint64_t)per_look * 4 * (uint64_t)(i < from ? i + 1 : from);
+    tick->n_free = tick->n_alloc - (uint64_t)held;
+  }
+  return capture;
+}
+
+// A few blocks take no sixth of a run to be freed: somebody else had the machine.
+static void an_end_that_is_held_up_hides_no_growth(void **state)
+{
+  struct judged j = judge(taken_down(10, LOOKS - 4));
+  assert_int_equal(j.findings->n, 1);
+  assert_int_equal(j.findings->items[0].rule, TIDE_RULE_GROWTH);
+  assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_HIGH);
+  assert_int_equal(j.findings->items[0].evidence[TIDE_EVIDENCE_OF_BLOCKS], 10 * (LOOKS - 4));
+  judged_done(&j);
+  struct tide_capture *capture = taken_down(10, LOOKS - 4);
+  capture->images->ticks[LOOKS - 1].n_alloc++; // the last word of a program
+  capture->images->ticks[LOOKS - 1].n_free++;
+  j = judge(capture);
+  assert_int_equal(j.findings->n, 1);
+  judged_done(&j);
+}
+
+static void an_end_of_many_frees_is_a_part_of_the_course(void **state)
+{
+  struct judged j = judge(taken_down(RUN_MS, LOOKS - 4));
+  assert_int_equal(j.findings->n, 1);
+  judged_done(&j);
+  j = judge(taken_down(RUN_MS * 3, LOOKS - 4));
+  for (size_t i = 0; i < j.findings->n; i++)
+    assert_int_not_equal(j.findings->items[i].rule, TIDE_RULE_GROWTH);
+  judged_done(&j);
+}
+
+static void what_goes_long_before_the_end_is_no_growth(void **state)
+{
+  struct judged j = judge(taken_down(10, LOOKS * 3 / 4));
+  assert_int_equal(j.findings->n, 0);
+  judged_done(&j);
+}
+
 static void samples_are_less_sure(void **state)
 {
   struct tide_capture *capture = leaking(10);
@@ -710,6 +797,10 @@ UNIT_TESTS(findings_test)
       cmocka_unit_test(a_loader_may_keep_what_it_reads),
       cmocka_unit_test(who_waits_and_frees_nothing_is_no_loader),
       cmocka_unit_test(growth_that_ends_is_none),
+      cmocka_unit_test(a_program_that_gets_less_of_the_machine_grows_slower),
+      cmocka_unit_test(an_end_that_is_held_up_hides_no_growth),
+      cmocka_unit_test(an_end_of_many_frees_is_a_part_of_the_course),
+      cmocka_unit_test(what_goes_long_before_the_end_is_no_growth),
       cmocka_unit_test(samples_are_less_sure),
       cmocka_unit_test(what_lacks_is_not_judged),
       cmocka_unit_test(too_few_looks_are_said),
