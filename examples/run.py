@@ -21,6 +21,7 @@ import argparse
 import importlib.util
 import pathlib
 import re
+import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -91,6 +92,8 @@ def pursue(name, options):
 
 
 def main():
+    # A job in the background of a shell is started deaf to SIGINT, and its children would be.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     record.take_choice(parser)
     parser.add_argument("--write", action="store_true", help="write pages and pictures anew")
