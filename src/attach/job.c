@@ -79,6 +79,8 @@ static enum tide_err look_at_process(struct tide_job *job, struct tide_diag *dia
   tide_hookables_sign(&job->objects, o->debug_dirs);
   tide_tracer_init(&job->tracer, job->outside);
   tide_tracer_hold(&job->tracer, o->held);
+  if (o->recorder_pid)
+    job->tracer.recorder_pid = o->recorder_pid;
   return TIDE_ERR_OK;
 }
 
@@ -448,18 +450,20 @@ static enum tide_patch_step take_off(struct tide_job *job)
   return done == TIDE_STEP_REPLAN ? TIDE_STEP_DONE : done;
 }
 
-// Is the tracer that put it there still alive? Then it is at work. What a fork child has is its
-// parent's, and nobody's.
-static enum tide_err refuse_second(const struct tide_job *job, struct tide_diag *diag)
+enum clearance { // whose is taken off
+  OF_THE_DEAD,
+  OF_ATTACHED, // that of another tidemark that is attached, too; a run lets go of no part of itself
+  OF_ALL
+};
+
+static enum tide_err refuse_second(const struct tide_job *job, enum clearance whose,
+                                   struct tide_diag *diag)
 {
-  const struct tide_agent_mark *mark = &job->left.mark;
-  if (mark->target_pid != job->options->pid ||
-      !tide_tracer_lives(mark->tracer_pid, mark->tracer_born))
+  bool is_run = false;
+  uint32_t recorder = whose == OF_ALL ? 0 : tide_leftovers_recorder(job->outside, &is_run);
+  if (!recorder || (whose == OF_ATTACHED && !is_run))
     return TIDE_ERR_OK;
-  return tide_fail(diag, TIDE_ERR_EXISTS,
-                   "process %u is being recorded already, by process %u: end that one, or "
-                   "'tidemark detach %u'",
-                   job->options->pid, mark->tracer_pid, job->options->pid);
+  return tide_leftovers_refuse(job->options->pid, recorder, is_run, diag);
 }
 
 static void adopt(struct tide_job *job)
@@ -477,9 +481,9 @@ static void adopt(struct tide_job *job)
     a->caves = (struct tide_caves){{left->caves[0].at}, 1};
 }
 
-static enum tide_err clear_one(struct tide_job *job, bool by_force, struct tide_diag *diag)
+static enum tide_err clear_one(struct tide_job *job, enum clearance whose, struct tide_diag *diag)
 {
-  enum tide_err err = by_force ? TIDE_ERR_OK : refuse_second(job, diag);
+  enum tide_err err = refuse_second(job, whose, diag);
   const struct tide_agent_mark *mark = &job->left.mark;
   if (err)
     return err;
@@ -497,8 +501,8 @@ static enum tide_err clear_one(struct tide_job *job, bool by_force, struct tide_
   return TIDE_ERR_OK;
 }
 
-// Takes off what other tracers have put there. by_force: even if one is alive.
-static enum tide_err clear_leftovers(struct tide_job *job, bool by_force, bool *ret_found,
+// Takes off what tracers have put there.
+static enum tide_err clear_leftovers(struct tide_job *job, enum clearance whose, bool *ret_found,
                                      struct tide_diag *diag)
 {
   enum { MOST = 8 };
@@ -508,7 +512,7 @@ static enum tide_err clear_leftovers(struct tide_job *job, bool by_force, bool *
     if (err || !tide_leftovers_find(job->outside, &job->objects, &job->left))
       return err;
     *ret_found = true;
-    err = clear_one(job, by_force, diag);
+    err = clear_one(job, whose, diag);
     tide_job_unplan(job);
     if (err)
       return err;
@@ -586,7 +590,7 @@ static enum tide_patch_step put_on(struct tide_job *job, enum tide_err *ret_err,
     tide_job_unplan(job);
     close_store(job);
     job->memfd = (struct tide_remote_call){0};
-    clear_leftovers(job, true, &found, &ignored);
+    clear_leftovers(job, OF_ALL, &found, &ignored);
   }
   return done;
 }
@@ -616,7 +620,7 @@ enum tide_err tide_job_attach(const struct tide_job_options *options, struct tid
   bool found;
   *job = (struct tide_job){.options = options, .store_fd = -1};
   // What begins has nothing from before.
-  enum tide_err err = options->held ? TIDE_ERR_OK : clear_leftovers(job, false, &found, diag);
+  enum tide_err err = options->held ? TIDE_ERR_OK : clear_leftovers(job, OF_THE_DEAD, &found, diag);
   for (int i = 0; !err && done == TIDE_STEP_REPLAN && i < MAX_PLANS; i++) {
     done = put_on(job, &err, diag);
     if (done)
@@ -642,7 +646,7 @@ enum tide_err tide_job_detach(struct tide_job *job, struct tide_attached *ret_at
   job->one_stopped_ns = job->all_stopped_ns = 0;
   if (job->was_added_to) { // the notes in the process say what there is
     tide_job_unplan(job);
-    err = clear_leftovers(job, true, &found, diag);
+    err = clear_leftovers(job, OF_ALL, &found, diag);
   } else {
     done = take_off(job);
   }
@@ -672,7 +676,7 @@ enum tide_err tide_job_clear(const struct tide_job_options *options, bool *ret_f
 {
   struct tide_job *job = tide_alloc(sizeof *job);
   *job = (struct tide_job){.options = options, .store_fd = -1};
-  enum tide_err err = clear_leftovers(job, true, ret_found, diag);
+  enum tide_err err = clear_leftovers(job, OF_ATTACHED, ret_found, diag);
   job_free(job);
   return err;
 }

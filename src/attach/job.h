@@ -20,7 +20,8 @@ struct tide_job_options {
   uint32_t families_hooked; // a bit for each family that is wanted; 0: all
   pid_t held;               // its only thread, which the caller holds at its beginning; 0: it runs
   const char *door;         // where its fork children ask for stores; NULL: they do not
-  const char *library;      // the recorder that programs preload which it becomes; with a door
+  const char *library;      // the recorder that programs preload which it becomes; with a run
+  uint32_t recorder_pid;    // the run, which records it to its end; 0: the caller does
 };
 
 // What came of it.
@@ -54,7 +55,7 @@ bool tide_job_was_taken_off(const struct tide_job *job);
 // wait.
 void tide_job_look_again(const struct tide_job_options *options, struct tide_job *job);
 
-// Takes off whatever tidemark has put on the process, whoever did.
+// Takes off whatever tidemark has put on the process, whoever did, but a run that lives.
 enum tide_err tide_job_clear(const struct tide_job_options *options, bool *ret_found,
                              struct tide_diag *diag);
 
@@ -79,7 +80,7 @@ bool tide_helper_has_let_go(const struct tide_helper *helper);
 // Detaches, and ends the helper. If the process has ended meanwhile, that is fine, too.
 enum tide_err tide_helper_detach(struct tide_helper *helper, struct tide_attached *ret_attached,
                                  struct tide_diag *diag);
-// Takes off whatever tidemark has put on the process, whoever did.
+// Takes off whatever tidemark has put on the process, whoever did, but a run that lives.
 enum tide_err tide_helper_clear(const struct tide_job_options *options, bool *ret_found,
                                 struct tide_diag *diag);
 void tide_helper_free(struct tide_helper *helper); // NULL is fine

@@ -148,6 +148,45 @@ static bool read_mark(const struct tide_outside *outside, const struct tide_mapp
   return true;
 }
 
+static bool find_mark(const struct tide_outside *outside, struct tide_agent_mark *ret_mark)
+{
+  for (size_t i = 0; i < outside->n_mappings; i++)
+    if (read_mark(outside, &outside->mappings[i], ret_mark))
+      return true;
+  return false;
+}
+
+// A run gives what it records a library for the programs that it starts; of its fork children it
+// hears if there is a door.
+uint32_t tide_leftovers_recorder(const struct tide_outside *outside, bool *ret_is_run)
+{
+  struct tide_agent_mark mark;
+  char door = 0, library = 0;
+  *ret_is_run = false;
+  if (!find_mark(outside, &mark) || !tide_tracer_lives(mark.tracer_pid, mark.tracer_born))
+    return 0;
+  if (mark.version == TIDE_AGENT_VERSION) {
+    tide_outside_read(outside, mark.face + offsetof(struct tide_agent_face, door), &door, 1);
+    tide_outside_read(outside, mark.face + offsetof(struct tide_agent_face, library), &library, 1);
+  }
+  *ret_is_run = library;
+  return mark.target_pid == outside->pid || door ? mark.tracer_pid : 0;
+}
+
+enum tide_err tide_leftovers_refuse(uint32_t pid, uint32_t recorder, bool is_run,
+                                    struct tide_diag *diag)
+{
+  if (is_run)
+    return tide_fail(diag, TIDE_ERR_EXISTS,
+                     "process %u is recorded already: 'tidemark run' (process %u) started it; that "
+                     "recording has every allocation",
+                     pid, recorder);
+  return tide_fail(diag, TIDE_ERR_EXISTS,
+                   "process %u is being recorded already, by process %u: end that one, or "
+                   "'tidemark detach %u'",
+                   pid, recorder, pid);
+}
+
 // in: the object whose file tells what was there before; NULL: the vDSO, and zeros were.
 static void look_into_cave(const struct tide_outside *outside, uint64_t at,
                            const struct tide_loaded *in, struct tide_leftovers *left)
@@ -165,11 +204,9 @@ bool tide_leftovers_find(const struct tide_outside *outside, const struct tide_l
                          struct tide_leftovers *ret_left)
 {
   *ret_left = (struct tide_leftovers){0};
-  for (size_t i = 0; i < outside->n_mappings && !ret_left->mark.magic; i++) {
-    struct tide_agent_mark mark;
-    if (read_mark(outside, &outside->mappings[i], &mark))
-      take_agent(outside, &mark, ret_left);
-  }
+  struct tide_agent_mark mark;
+  if (find_mark(outside, &mark))
+    take_agent(outside, &mark, ret_left);
   for (size_t i = 0; i < objects->n; i++)
     look_into_cave(outside, tide_attachment_cave_of(&objects->all[i]), &objects->all[i], ret_left);
   look_into_cave(outside, tide_attachment_cave_of_vdso(outside), NULL, ret_left);

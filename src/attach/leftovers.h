@@ -26,5 +26,12 @@ bool tide_leftovers_find(const struct tide_outside *outside, const struct tide_l
                          struct tide_leftovers *ret_left);
 void tide_leftovers_done(struct tide_leftovers *left);
 
+// Who records the process at present: another tidemark that is attached to it, or the run that it,
+// or its parent before a fork, belongs to. 0: nobody who lives.
+uint32_t tide_leftovers_recorder(const struct tide_outside *outside, bool *ret_is_run);
+// The sentence for that.
+enum tide_err tide_leftovers_refuse(uint32_t pid, uint32_t recorder, bool is_run,
+                                    struct tide_diag *diag);
+
 // Descriptors of the process that lead to a store of the agent's, TIDE_LEFT_FDS at the most.
 size_t tide_leftovers_fds(uint32_t pid, int ret_fds[TIDE_LEFT_FDS]);

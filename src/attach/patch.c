@@ -97,7 +97,8 @@ static void make_mark(struct tide_attachment *a)
                                      .code_bytes = agent->code_bytes,
                                      .n_bytes = agent->n_bytes,
                                      .face = tide_agent_image_find(agent, "tide_agent_face")};
-  a->mark.tracer_pid = tide_tracer_self(&a->mark.tracer_born);
+  a->mark.tracer_pid = a->tracer->recorder_pid;
+  a->mark.tracer_born = tide_tracer_born(a->mark.tracer_pid);
   memcpy(agent->bytes, &a->mark, sizeof a->mark);
 }
 

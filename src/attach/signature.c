@@ -357,6 +357,8 @@ char *tide_signature_advice(const struct tide_loaded *loaded)
 {
   struct tide_buf out = {0};
   const struct tide_elf *elf = loaded->elf;
+  if (elf->has_symtab || (loaded->debug && loaded->debug->has_symtab)) // no name would be new
+    return tide_strdup("a build that calls libc's malloc, or another allocator that is known");
   TIDE_CLEANUP_FREE char *file =
       elf->build_id ? tide_debugfile_build_id_path("", elf->build_id, elf->build_id_len) : NULL;
   tide_buf_text(&out, "a build of it with symbols, ");

@@ -66,7 +66,7 @@ void tide_tracer_init(struct tide_tracer *tracer, const struct tide_outside *out
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   sigprocmask(SIG_BLOCK, &child, NULL);
-  *tracer = (struct tide_tracer){.outside = outside};
+  *tracer = (struct tide_tracer){.outside = outside, .recorder_pid = (uint32_t)getpid()};
 }
 
 void tide_tracer_hold(struct tide_tracer *tracer, pid_t tid)
@@ -722,19 +722,13 @@ int32_t tide_tracer_tid_offset(const struct tide_tracer *tracer)
   return 0;
 }
 
-static uint32_t born(uint32_t pid)
+uint32_t tide_tracer_born(uint32_t pid)
 {
   struct tide_proc_stat stat;
   return tide_proc_stat(pid, &stat) ? (uint32_t)stat.born : 0;
 }
 
-uint32_t tide_tracer_self(uint32_t *ret_born)
-{
-  *ret_born = born((uint32_t)getpid());
-  return (uint32_t)getpid();
-}
-
 bool tide_tracer_lives(uint32_t pid, uint32_t since)
 {
-  return pid && since && born(pid) == since;
+  return pid && since && tide_tracer_born(pid) == since;
 }

@@ -71,6 +71,7 @@ struct tide_tracer {
   struct tide_cave cave; // what lies there now
   const char *hindered;  // why the last stop failed
   int sys_errno;         // what ptrace said then; 0: nothing
+  uint32_t recorder_pid; // on whose behalf: a process that lives as long as the recording
 };
 
 // Takes SIGCHLD for itself: for a process that does nothing else.
@@ -123,6 +124,6 @@ bool tide_stopped_any_deep(const struct tide_tracer *tracer, const struct tide_s
 // threads that are stopped. 0: not found.
 int32_t tide_tracer_tid_offset(const struct tide_tracer *tracer);
 
-// Our process and when it was born, by which another knows whether it still lives.
-uint32_t tide_tracer_self(uint32_t *ret_born);
+// When a process was born, by which another knows whether it still lives; 0: there is none.
+uint32_t tide_tracer_born(uint32_t pid);
 bool tide_tracer_lives(uint32_t pid, uint32_t born);

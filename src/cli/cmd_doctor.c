@@ -30,6 +30,7 @@ enum { ROWS_MAX = 32 };
 struct finding {
   enum seen seen;
   char *subject, *verdict, *next; // owned; next NULL: there is nothing to type
+  bool is_refusal;                // then the verdict names the subject itself
   struct {
     const char *label; // also the key in JSON
     char *text;        // owned
@@ -123,8 +124,10 @@ static void add_allocators(struct finding *f, const struct tide_prospect *prospe
       continue;
     TIDE_CLEANUP_FREE char *source = source_of(entry->loaded);
     count_of(plan, entry, &n_hooked, &n_refused);
+    bool is_untold = prospect->is_untold && entry->family == TIDE_FAMILY_RUST;
     tide_buf_printf(&text, "%s%s (%s): %zu of %zu functions can be hooked, known %s",
-                    text.n ? "; " : "", tide_family_words(entry->family),
+                    text.n ? "; " : "",
+                    is_untold ? "Rust's functions" : tide_family_words(entry->family),
                     last_name(entry->loaded->path), n_hooked, n_hooked + n_refused, source);
   }
   add_row(
@@ -135,6 +138,12 @@ static void add_allocators(struct finding *f, const struct tide_prospect *prospe
     add_row(f, "not hooked", tide_strdup(prospect->refused));
 }
 
+static bool has_function_names(const struct tide_prospect *prospect)
+{
+  const struct tide_loaded *program = prospect->objects.n ? &prospect->objects.all[0] : NULL;
+  return program && (program->elf->has_symtab || (program->debug && program->debug->has_symtab));
+}
+
 // Where no allocator is known, or some of it is stripped.
 static void add_advice(struct finding *f, const struct tide_prospect *prospect)
 {
@@ -143,7 +152,9 @@ static void add_advice(struct finding *f, const struct tide_prospect *prospect)
   if (!prospect->objects.n || prospect->plan.n_refusals)
     return;
   TIDE_CLEANUP_FREE char *advice = tide_signature_advice(&prospect->objects.all[0]);
-  add_row(f, "would help", tide_sprintf("%s (--debug-dir names one)", advice));
+  add_row(
+      f, "would help",
+      tide_sprintf("%s%s", advice, has_function_names(prospect) ? "" : " (--debug-dir names one)"));
 }
 
 static void add_control_flow(struct finding *f, const struct tide_prospect *prospect)
@@ -174,11 +185,11 @@ static void add_program_rows(struct finding *f, const struct tide_prospect *pros
 {
   const struct tide_loaded *program = &prospect->objects.all[0];
   const struct tide_elf *elf = program->elf, *debug = program->debug;
-  bool has_names = elf->has_symtab || (debug && debug->has_symtab);
   bool has_lines = elf->debug != TIDE_ELF_DEBUG_NONE || (debug && debug->debug);
   add_row(f, "symbols",
-          tide_strdup(has_names ? "names of all its functions"
-                                : "stripped: names of exported functions alone"));
+          tide_strdup(has_function_names(prospect)
+                          ? "names of all its functions"
+                          : "stripped: names of exported functions alone"));
   add_row(f, "debug info",
           tide_strdup(has_lines ? "lines and inlined calls"
                                 : "none: no lines; name its debug files with --debug-dir, or set "
@@ -202,9 +213,29 @@ static void add_cost(struct finding *f)
 
 // ---- the verdict ----
 
-// Of what the agent would see, in the order in which a recording says it. by: how it is told.
-static void judge_sight(struct finding *f, const struct tide_prospect *prospect, const char *all,
-                        char *own_next)
+// No function is known that could be hooked. file_shows: whose allocator it has; "".
+static void judge_nothing(struct finding *f, const struct tide_prospect *prospect,
+                          const char *file_shows)
+{
+  char *way_out = *file_shows ? tide_why_way_out(TIDE_WHY_OWN_ALLOCATOR, file_shows) : NULL;
+  set_verdict(f, SEEN_NOTHING,
+              *file_shows ? tide_sprintf("nothing will be seen: it allocates by %s, which has no "
+                                         "functions that could be hooked",
+                                         file_shows)
+              : has_function_names(prospect)
+                  ? tide_strdup("nothing will be seen: none of its functions is an allocator's "
+                                "that is known")
+                  : tide_strdup("nothing will be seen: no allocator is known by its symbols or "
+                                "its code"),
+              NULL);
+  if (way_out)
+    add_row(f, "way out", way_out);
+}
+
+// Of what the agent would see, in the order in which a recording says it. file_shows: see
+// judge_nothing().
+static void judge_sight(struct finding *f, const struct tide_prospect *prospect,
+                        const char *file_shows, const char *all, char *own_next)
 {
   enum tide_why why = TIDE_WHY_UNHOOKED;
   const char *detail = prospect->unhooked;
@@ -215,14 +246,16 @@ static void judge_sight(struct finding *f, const struct tide_prospect *prospect,
                 own_next);
     return;
   }
+  if (prospect->sight == TIDE_SIGHT_NOTHING && !prospect->refused[0]) {
+    judge_nothing(f, prospect, file_shows);
+    free(own_next);
+    return;
+  }
   if (prospect->sight == TIDE_SIGHT_NOTHING) {
     set_verdict(f, SEEN_NOTHING,
-                prospect->refused[0]
-                    ? tide_sprintf("nothing will be seen: no function of its allocators can be "
-                                   "hooked (%s)",
-                                   prospect->refused)
-                    : tide_strdup("nothing will be seen: no allocator is known by its symbols or "
-                                  "its code"),
+                tide_sprintf("nothing will be seen: no function of its allocators can be hooked "
+                             "(%s)",
+                             prospect->refused),
                 NULL);
     free(own_next);
   } else if (prospect->unhooked[0] || prospect->is_inlined) {
@@ -334,7 +367,7 @@ static void judge_command(struct finding *f, const char *command, const struct t
     judge_without_agent(f, command, target, why_not);
     free(next);
   } else {
-    judge_sight(f, prospect, all, next);
+    judge_sight(f, prospect, target->detail, all, next);
   }
 }
 
@@ -376,7 +409,10 @@ static enum tide_err examine_command(const struct tide_arguments *arguments, str
   struct stat st;
   tide_target_check(command, &target);
   enum tide_err err = TIDE_ERR_OK;
-  if (!target.path)
+  if (target.path && is_script(command, &target) && stat(target.path, &st))
+    err = tide_fail(diag, TIDE_ERR_NOT_FOUND, "%s: there is no %s, which it is a script of",
+                    command, target.path);
+  else if (!target.path)
     err = tide_fail(diag, TIDE_ERR_NOT_FOUND, "%s: %s", command,
                     stat(command, &st)    ? "there is no such command"
                     : S_ISDIR(st.st_mode) ? "it is a directory, not a program"
@@ -420,7 +456,11 @@ static void examine_objects(struct finding *f, struct tide_outside *outside, con
 {
   struct tide_prospect prospect;
   tide_prospect_of_process(outside, file, debug_dirs, &prospect);
-  judge_sight(f, &prospect, "every allocation from the moment of attaching will be seen",
+  enum tide_why ignored;
+  TIDE_CLEANUP_FREE char *file_shows = NULL;
+  bool is_unfit = tide_target_judge(file, &ignored, &file_shows);
+  judge_sight(f, &prospect, is_unfit ? file_shows : "",
+              "every allocation from the moment of attaching will be seen",
               tide_sprintf("tidemark attach %u", pid));
   TIDE_CLEANUP_FREE char *libc = tide_needed_libc(&prospect.objects);
   if (libc)
@@ -448,6 +488,7 @@ static enum tide_err examine_process(const struct tide_arguments *arguments, uin
   if (tide_candidate_check(&process, &refusal) ||
       tide_outside_open(pid, true, &outside, &refusal)) {
     set_verdict(f, SEEN_NOTHING, tide_strdup(refusal.text), NULL);
+    f->is_refusal = true;
     return TIDE_ERR_OK;
   }
   examine_objects(f, outside, process.file, arguments->debug_dirs, pid);
@@ -465,7 +506,8 @@ static void write_text(const struct tide_arguments *arguments, struct tide_sink 
                        const struct finding *f)
 {
   struct tide_screen screen = tide_terminal_screen(sink, stdout, arguments);
-  TIDE_CLEANUP_FREE char *head = tide_sprintf("%s: %s", f->subject, f->verdict);
+  TIDE_CLEANUP_FREE char *head =
+      f->is_refusal ? tide_strdup(f->verdict) : tide_sprintf("%s: %s", f->subject, f->verdict);
   tide_screen_paragraph(&screen, TIDE_INK_PLAIN, "", "", head);
   for (size_t i = 0; i < f->n_rows; i++) {
     TIDE_CLEANUP_FREE char *label = tide_sprintf("%-13s", f->rows[i].label);

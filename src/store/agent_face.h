@@ -21,7 +21,7 @@
 struct tide_agent_mark {
   uint64_t magic;
   uint32_t version;
-  uint32_t tracer_pid, tracer_born; // who attached, and when in clock ticks: see proc(5)
+  uint32_t tracer_pid, tracer_born; // whose recording it is, and its birth in clock ticks: proc(5)
   uint32_t target_pid;              // a fork child has its parent's
   uint64_t base, code_bytes, n_bytes, face;
 };

@@ -144,6 +144,19 @@ static bool is_attached_to_others(uint32_t pid)
           tide_proc_maps_hold(pid, "/memfd:" TIDE_AGENT_STORE_NAME));
 }
 
+// By an agent, that of a run or of another tidemark.
+static enum tide_err check_recorder(uint32_t pid, struct tide_diag *diag)
+{
+  bool is_run;
+  struct tide_outside *outside;
+  struct tide_diag ignored;
+  if (tide_outside_open(pid, true, &outside, &ignored))
+    return TIDE_ERR_OK;
+  uint32_t recorder = tide_leftovers_recorder(outside, &is_run);
+  tide_outside_close(outside);
+  return recorder ? tide_leftovers_refuse(pid, recorder, is_run, diag) : TIDE_ERR_OK;
+}
+
 // What only its mappings tell, which take the right to trace.
 static enum tide_err check_mappings(const struct tide_candidate *c, struct tide_diag *diag)
 {
@@ -162,7 +175,7 @@ static enum tide_err check_mappings(const struct tide_candidate *c, struct tide_
                      "process %s is recorded already: 'tidemark run', or a preloaded "
                      "libtidemark.so, started it; that recording has every allocation",
                      c->where);
-  return TIDE_ERR_OK;
+  return check_recorder(c->pid, diag);
 }
 
 enum tide_err tide_candidate_check(const struct tide_candidate *candidate, struct tide_diag *diag)

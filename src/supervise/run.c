@@ -187,7 +187,8 @@ static void make_agents(struct run *run)
                                          .depth = o->depth,
                                          .sample_bits = o->sample_bits,
                                          .how = o->how,
-                                         .follows = !o->no_follow};
+                                         .follows = !o->no_follow,
+                                         .pid = (uint32_t)getpid()};
   if (o->how == TIDE_HOW_PRELOAD || !o->agent)
     return;
   run->is_agents =

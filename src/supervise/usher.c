@@ -144,7 +144,8 @@ static enum tide_err put_agent(const struct tide_usher_house *house, const struc
                                            .sample_bits = house->sample_bits,
                                            .held = guest->pid,
                                            .door = house->follows ? house->door : NULL,
-                                           .library = house->library};
+                                           .library = house->library,
+                                           .recorder_pid = house->pid};
   return tide_job_attach(&options, &job, ret_attached, diag);
 }
 

@@ -26,6 +26,7 @@ struct tide_usher_house { // the same for all of a run
   uint32_t depth, sample_bits;
   enum tide_how how;
   bool follows; // its fork children are recorded, too
+  uint32_t pid; // the run's own process
 };
 
 struct tide_usher_order {

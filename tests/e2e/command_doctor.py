@@ -57,6 +57,8 @@ def doctor_judges_commands(ground):
     asan = ground.build("asan", PROGRAM, "-fsanitize=address")
     doctor(ground, asan, 2, "nothing will be seen", "AddressSanitizer",
            "way out record it without, neither built in nor preloaded")
+    script.write_text("#!/no/such/shell\n./plain\n")
+    doctor(ground, script, 2, f"{script}: there is no /no/such/shell, which it is a script of")
     doctor(ground, ground.scratch, 2, "it is a directory")
     doctor(ground, "no-such-command", 2, "no such command")
 
@@ -82,6 +84,27 @@ def doctor_judges_processes(ground):
     doctor(ground, child.pid, 2, "there is no process")
     if os.path.exists("/proc/2/status") and "VmSize" not in open("/proc/2/status").read():
         doctor(ground, 2, 2, "one of the kernel's own")
+
+
+NO_ALLOCATOR = """
+void _start(void) { for (;;) __asm__ volatile(""); }
+#ifdef GO
+__attribute__((section(".go.buildinfo"), used)) char mark[16] = "go";
+#endif
+"""
+
+
+@test
+def doctor_knows_who_has_no_malloc(ground):
+    """Names that are all there need no symbols, and Go's runtime profiles itself."""
+    alone = ("-static", "-nostdlib", "-nostartfiles")
+    words = doctor(ground, ground.build("none", NO_ALLOCATOR, *alone), 2,
+                   "none of its functions is an allocator's that is known",
+                   "would help a build that calls libc's malloc")
+    expect("with symbols" not in words and "way out" not in words, words)
+    words = doctor(ground, ground.build("gopher", NO_ALLOCATOR, *alone, "-DGO"), 2,
+                   "it allocates by Go's runtime", "way out Go's runtime profiles itself")
+    expect("patchable" not in words, words)
 
 
 LIBRARY = "#include <stdlib.h>\nvoid *own_block(void) { return malloc(10); }\n"

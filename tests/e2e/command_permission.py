@@ -182,6 +182,30 @@ def attach_refuses_who_is_recorded(ground):
 
 
 @test
+def attach_refuses_who_is_recorded_by_the_agent(ground):
+    """Of a run, whose recording goes on; and of another attach, as long as that lives."""
+    prog = ground.build("alive", ALIVE, "-static")
+    said = "is recorded already: 'tidemark run' (process "
+    with Alive(ground.tidemark, "run", "-q", "-o", ground.scratch / "run.tide", prog) as runner:
+        found = subprocess.run(["pgrep", "-x", "alive", "-P", str(runner.pid)],
+                               capture_output=True, text=True)
+        expect(found.stdout, "where is it?")
+        pid = int(found.stdout.split()[0])
+        runner.ask()
+        refused(ground, pid, f"{said}{runner.pid})")
+        for words, status in (("detach", 1), ("doctor", 2)):
+            done = ground.run(ground.tidemark, words, pid)
+            told = " ".join((done.stdout + done.stderr).split())
+            expect(done.status == status and f"{said}{runner.pid})" in told, f"{words}: {told}")
+            expect(told.count(f"process {pid}") == 1, f"said twice: {told}")
+        runner.ask()
+    report = ground.report("run.tide", "--group", "function", "--sort", "count")
+    found = {group["function"]: group["allocations"] for group in report["groups"]}
+    expect(found.get("answer") == 4, f"{found}")
+    expect(report["images"][0]["end"] == "exited", str(report["images"]))
+
+
+@test
 def attach_refuses_foreign_allocators(ground):
     prog = ground.build("alive", ALIVE)
     if shutil.which("valgrind"):
