@@ -637,6 +637,18 @@ enum tide_err tide_job_attach(const struct tide_job_options *options, struct tid
   return TIDE_ERR_OK;
 }
 
+// Mostly since somebody else traces it by now.
+static enum tide_err not_let_go(const struct tide_job *job, struct tide_diag *diag)
+{
+  uint32_t pid = job->options->pid;
+  struct tide_diag why = {0};
+  if (job->tracer.sys_errno == EPERM)
+    tide_permission_explain(pid, &why);
+  return tide_fail(diag, TIDE_ERR_SYSTEM,
+                   "process %u is not let go: %s; then 'tidemark detach %u' takes off what is left",
+                   pid, why.text[0] ? why.text : job->attachment.reason, pid);
+}
+
 enum tide_err tide_job_detach(struct tide_job *job, struct tide_attached *ret_attached,
                               struct tide_diag *diag)
 {
@@ -655,8 +667,7 @@ enum tide_err tide_job_detach(struct tide_job *job, struct tide_attached *ret_at
     ret_attached->left_bytes +=
         job->attachment.ranges[i].is_mapped ? job->attachment.ranges[i].n_bytes : 0;
   if (done && !has_ended(job))
-    err = tide_fail(diag, TIDE_ERR_SYSTEM, "process %u is not let go as it should be: %s",
-                    job->options->pid, job->attachment.reason);
+    err = not_let_go(job, diag);
   job_free(job);
   return err;
 }

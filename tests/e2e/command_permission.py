@@ -154,20 +154,48 @@ def attach_refuses_what_is_no_program(ground):
     expect(done.status == 2 and "this tidemark itself" in done.stderr, done.stderr)
 
 
-@test
-def attach_refuses_who_is_traced(ground):
-    prog = ground.build("alive", ALIVE)
-    with Alive(prog) as target:
-        tracer = subprocess.Popen(
-            [sys.executable, "-c", "import ctypes, sys, time\n"
-             f"ctypes.CDLL(None).ptrace(0x4206, {target.pid}, 0, 0)\nprint(1, flush=True)\n"
-             "time.sleep(60)"], stdout=subprocess.PIPE)
-        tracer.stdout.readline()
-        with open(f"/proc/{tracer.pid}/comm", encoding="utf-8") as comm:
-            name = comm.read().strip()
-        refused(ground, target.pid, f"traced already, by process {tracer.pid} ({name})")
+@contextlib.contextmanager
+def traced(pid):
+    """By somebody else, of whom the words are."""
+    tracer = subprocess.Popen(
+        [sys.executable, "-c", "import ctypes, sys, time\n"
+         f"ctypes.CDLL(None).ptrace(0x4206, {pid}, 0, 0)\nprint(1, flush=True)\n"
+         "time.sleep(60)"], stdout=subprocess.PIPE)
+    tracer.stdout.readline()
+    with open(f"/proc/{tracer.pid}/comm", encoding="utf-8") as comm:
+        name = comm.read().strip()
+    try:
+        yield f"traced already, by process {tracer.pid} ({name})"
+    finally:
         tracer.kill()
         tracer.communicate()
+
+
+@test
+def attach_refuses_who_is_traced(ground):
+    with Alive(ground.build("alive", ALIVE)) as target:
+        with traced(target.pid) as said:
+            refused(ground, target.pid, said)
+
+
+@test
+def attach_tells_who_keeps_it_from_letting_go(ground):
+    """What it has recorded is saved, and detach takes off the rest later."""
+    with Alive(ground.build("alive", ALIVE)) as target:
+        child = subprocess.Popen([ground.tidemark, "attach", "-q", "-o", "held.tide",
+                                  str(target.pid)], cwd=ground.scratch, env=ground.env,
+                                 stderr=subprocess.PIPE, text=True)
+        is_recorded = "cat /proc/%d/maps | grep -q memfd:tidemark-agent" % target.pid
+        while ground.run("sh", "-c", is_recorded).status: # until one was recorded
+            target.ask()
+        with traced(target.pid) as said:
+            child.send_signal(signal.SIGINT)
+            err = child.communicate(timeout=60)[1]
+            expect(child.returncode == 1 and said in err, err)
+            expect(f"then 'tidemark detach {target.pid}' takes off what is left" in err, err)
+        expect(ground.report("held.tide")["totals"]["allocations"] > 0, "it is not saved")
+        done = ground.run(ground.tidemark, "detach", target.pid)
+        expect(done.status == 0, f"detach: {done.stderr}")
 
 
 @test
