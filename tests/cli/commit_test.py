@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tools/commit.py in a repository, in one with changes, in a release, and where nobody knows; and
-what the command says of itself.
+what the command says of itself: the commit, and a version that is the same wherever one is told.
 
   commit_test.py COMMIT_PY TIDEMARK
 """
@@ -70,13 +70,36 @@ def check_written(root, digits):
     expect(path.stat().st_mtime == 1, "written again")
 
 
+# What goes out under the project's version: where it is told, and how.
+TOLD = (("CHANGELOG.md", r"^## (\S+) "), ("debian/changelog", r"^tidemark \((\S+)\) "),
+        ("bindings/rust/Cargo.toml", r'^version = "(.*)"$'),
+        ("bindings/python/pyproject.toml", r'^version = "(.*)"$'))
+
+
+def check_version(version):
+    root = COMMIT_PY.parent.parent
+    for path, pattern in TOLD:
+        found = re.search(pattern, (root / path).read_text(encoding="utf-8"), re.M)
+        expect(found and found[1] == version, f"{path}: {found and found[1]}, not {version}")
+    wanted = r'^name = "tidemark"\nversion = "(.*)"$'
+    locks = {path: re.search(wanted, path.read_text(encoding="utf-8"), re.M)
+             for place in ("bindings", "examples", "tests")
+             for path in root.glob(f"{place}/**/Cargo.lock")}
+    locks = {path: found[1] for path, found in locks.items() if found}
+    expect(len(locks) > 3 and set(locks.values()) == {version}, f"not {version}: {locks}")
+    said = (root / "bindings/rust/README.md").read_text(encoding="utf-8")
+    short = version.rpartition(".")[0]
+    expect(f'tidemark = {{ version = "{short}",' in said, f"the crate's README: not {short}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         check_tree(pathlib.Path(scratch))
     told = run(TIDEMARK, "--version", **os.environ)
     commit = run(sys.executable, COMMIT_PY, **os.environ)  # with the settings of whoever built it
-    expect(re.fullmatch(rf"tidemark [\d.]+ \(commit {re.escape(commit)}\)", told),
-           f"{told}, of {commit}")
+    found = re.fullmatch(rf"tidemark ([\d.]+) \(commit {re.escape(commit)}\)", told)
+    expect(found, f"{told}, of {commit}")
+    check_version(found[1])
 
 
 if __name__ == "__main__":
