@@ -200,6 +200,8 @@ export const tests = {
     const { url } = await ground.view("deep.tide");
     const page = await look(url, { viewport: { width: 1280, height: 800 } });
     await page.locator(".bands button.band").first().waitFor();
+    const cards = page.locator(".card:visible");
+    expectEqual(await cards.count(), 3, "cards beside a graph with room");
     for (const pane of ["overview", "graph"]) {
       await page.locator(`#tab-${pane}`).click();
       await shown(page);
@@ -215,6 +217,11 @@ export const tests = {
       true,
       "further down",
     );
+    await page.locator("#tab-overview").click();
+    const { findings } = ground.json("explain", "deep.tide");
+    const sure = findings.filter(({ confidence }) => confidence !== "low").length;
+    if (sure > 3) await page.locator(".more-cards summary").click();
+    await becomes(() => cards.count(), Math.max(3, Math.min(sure, 5)), "all cards");
   },
 
   // What is zoomed to is the first row; what leads to it are steps back out.

@@ -25,6 +25,9 @@ import { go, state } from "./state.ts";
 import { plural, unbroken } from "./words.ts";
 
 const LONGEST = 900; // characters: names have no limit
+// So many cards leave the graph its room; where the window has more than that, all of them.
+const SEEN = 3;
+const TALL = 1000; // pixels
 
 const shown = (text: string) => unbroken(cleanWithin(text, LONGEST));
 
@@ -35,12 +38,24 @@ export function Findings() {
   if (!all.length) return null;
   return (
     <section class="findings" aria-label="Findings">
-      <ol class="cards">
-        {all.map((card, i) => (
-          <One key={i} card={card} isFirst={i === 0} />
-        ))}
-      </ol>
+      <Cards all={all.slice(0, SEEN)} isFirst />
+      {all.length > SEEN && (
+        <details class="more-cards" open={innerHeight > TALL}>
+          <summary>{plural(all.length - SEEN, "more finding", "more findings")}</summary>
+          <Cards all={all.slice(SEEN)} isFirst={false} />
+        </details>
+      )}
     </section>
+  );
+}
+
+function Cards({ all, isFirst }: { all: Card[]; isFirst: boolean }) {
+  return (
+    <ol class="cards">
+      {all.map((card, i) => (
+        <One key={i} card={card} isFirst={isFirst && i === 0} />
+      ))}
+    </ol>
   );
 }
 
@@ -94,14 +109,7 @@ function One({ card, isFirst }: { card: Card; isFirst: boolean }) {
         {group && <Spark model={of} sites={group.sites} unit="bytes" />}
         <SelectButton card={card} />
       </div>
-      {group && <Numbers card={card} />}
-      {finding && (
-        <p class="sentence" title={shown(finding.sentence)}>
-          {shown(finding.sentence)}
-        </p>
-      )}
-      {finding && (isFirst ? <p class="advice">{finding.advice}</p> : null)}
-      <Path card={card} isFirst={isFirst} />
+      {isFirst || !group ? <Whole card={card} /> : <Folded card={card} />}
     </li>
   );
 }
@@ -110,21 +118,65 @@ function groupHint(of: Model, { group }: Card): string {
   return `${clean(groupText(of, group!)).slice(0, 2000)}\n${groupPlace(of, group!)}`;
 }
 
-// "1.9 MiB, 37.6 % · at the peak · backlog · saves 1.9 MiB of memory · load-1 and 3 more threads".
+function Whole({ card }: { card: Card }) {
+  const { finding, group } = card;
+  return (
+    <>
+      {group && (
+        <p class="card-numbers">
+          <Numbers card={card} />
+        </p>
+      )}
+      {finding && <Said finding={finding} />}
+      <Path card={card} />
+    </>
+  );
+}
+
+// Its numbers; what is said of it, what to do and what lies below the program's own line, on demand.
+function Folded({ card }: { card: Card }) {
+  const { finding, path } = card;
+  if (!finding && !path.length)
+    return (
+      <p class="card-numbers">
+        <Numbers card={card} />
+      </p>
+    );
+  return (
+    <details class="card-path">
+      <summary class="card-numbers">
+        <Numbers card={card} />
+      </summary>
+      {finding && <Said finding={finding} />}
+      {finding && <p class="advice">{finding.advice}</p>}
+      <Frames card={card} />
+    </details>
+  );
+}
+
+function Said({ finding }: { finding: Finding }) {
+  return (
+    <p class="sentence" title={shown(finding.sentence)}>
+      {shown(finding.sentence)}
+    </p>
+  );
+}
+
+// "1.9 MiB, 37.6 % · at the peak · load-1 and 3 more threads · backlog · saves 1.9 MiB of memory".
 function Numbers({ card }: { card: Card }) {
   const of = use(model);
   const { finding, group, question: asked, whole } = card;
   const mark = markOfAnswer(of, asked);
   return (
-    <p class="card-numbers">
+    <>
       <b>{amount(group!.weight, "bytes", mark)}</b>, {share(group!.weight, whole, mark)}{" "}
       <span class="muted">
-        {[questionHeading(of, asked), finding?.heading, threadWords(of, card)]
-          .filter((text, i, all) => text && !(i === 0 && all[1]?.startsWith(text)))
+        {[questionHeading(of, asked), threadWords(of, card), finding?.heading]
+          .filter((text, i, all) => text && !(i === 0 && all[2]?.startsWith(text)))
           .map((text) => shown(text!))
           .join(" · ")}
       </span>
-    </p>
+    </>
   );
 }
 
@@ -137,27 +189,30 @@ function threadWords(of: Model, { thread, threads }: Card): string {
   return `${one} ${name}${others}`;
 }
 
-// What is below the program's own line, and what to do, folded.
-function Path({ card, isFirst }: { card: Card; isFirst: boolean }) {
+// What to do, and folded beneath it what is below the program's own line.
+function Path({ card: { path, finding }, card }: { card: Card }) {
   const of = use(model);
-  const { path, finding } = card;
-  const advice = isFirst ? null : finding?.advice;
-  if (!path.length && !advice) return null;
-  const via = path.length ? `via ${nameToShow(of, path[0])}` : "";
+  if (!path.length) return finding ? <p class="advice">{finding.advice}</p> : null;
   return (
     <details class="card-path">
-      <summary>{via ? shown(via) : "What to do"}</summary>
-      {advice && <p class="advice">{advice}</p>}
-      {path.length > 0 && (
-        <ol>
-          {path.map((frame, i) => (
-            <li key={i}>
-              {nameToShow(of, frame)} <span class="muted">{clean(placeText(of, frame))}</span>
-            </li>
-          ))}
-        </ol>
-      )}
+      <summary>{finding?.advice ?? shown(`via ${nameToShow(of, path[0])}`)}</summary>
+      {finding && <p>By way of:</p>}
+      <Frames card={card} />
     </details>
+  );
+}
+
+function Frames({ card: { path } }: { card: Card }) {
+  const of = use(model);
+  if (!path.length) return null;
+  return (
+    <ol>
+      {path.map((frame, i) => (
+        <li key={i}>
+          {nameToShow(of, frame)} <span class="muted">{clean(placeText(of, frame))}</span>
+        </li>
+      ))}
+    </ol>
   );
 }
 

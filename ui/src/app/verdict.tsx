@@ -6,7 +6,7 @@ import { computed } from "@preact/signals-core";
 import type { Sentence, SentenceKind } from "../engine/model.ts";
 import { questionOf, verdict } from "../engine/verdict.ts";
 import { cleanWithin } from "../flame/clean.ts";
-import { further, FurtherFindings } from "./findings.tsx";
+import { cards, further, FurtherFindings } from "./findings.tsx";
 import { model, session } from "./session.ts";
 import { use } from "./signals.ts";
 import { formatState, go, state, type State } from "./state.ts";
@@ -58,12 +58,17 @@ function stepOf(sentence: Sentence): Partial<State> | null {
 // is a click away, so that the graph has its room.
 const later: SentenceKind[] = ["rss", "pages", "churn", "allocators"];
 
+// What the cards say, too, where they say what is wrong.
+const onCards: SentenceKind[] = ["culprit", "leak", "end"];
+
 // What leads: how high the heap was, and whatever is a reason not to believe the rest.
 const leads: SentenceKind[] = ["peak", "unrecorded"];
 
 export function Verdict() {
   const all = use(sentences);
-  const isLater = ({ kind, warning }: Sentence) => later.includes(kind) && !warning;
+  const isOnCards = use(cards).some(({ finding }) => finding?.kind === "fault");
+  const isLater = ({ kind, warning }: Sentence) =>
+    (later.includes(kind) || (isOnCards && onCards.includes(kind))) && !warning;
   const isLead = (one: Sentence, i: number) => i === 0 || one.warning || leads.includes(one.kind);
   const rest = all.filter(isLater);
   const isMany = rest.length > 1;
