@@ -96,21 +96,21 @@ static uint32_t lists_of(uint64_t size)
   return size == 0x290 ? 64 : size == 0x300 ? 76 : 0;
 }
 
-static bool is_in_list(struct tide_space *space, uint64_t block, uint32_t list)
+static bool is_in_list(struct tide_space *space, uint64_t block, uint32_t list, uint64_t *ret_link)
 {
-  uint64_t size;
-  return block % 16 == 0 && tide_space_read(space, block - 8, &size, sizeof size) &&
-         (list >= 64 || (size & ~7ull) == 32 + 16 * (uint64_t)list);
+  uint64_t words[2]; // its size, and the link at its beginning: in one piece, as there are many
+  if (block % 16 || !tide_space_read(space, block - 8, words, sizeof words))
+    return false;
+  *ret_link = words[1];
+  return list >= 64 || (words[0] & ~7ull) == 32 + 16 * (uint64_t)list;
 }
 
 static void read_list(struct tide_space *space, uint64_t block, uint32_t list,
                       struct tide_addresses *cached)
 {
   uint64_t link;
-  while (block && cached->n < MAX_CACHED && is_in_list(space, block, list)) {
+  while (block && cached->n < MAX_CACHED && is_in_list(space, block, list, &link)) {
     tide_addresses_add(cached, block - 16);
-    if (!tide_space_read(space, block, &link, sizeof link))
-      return;
     block = link ^ block >> 12;
   }
 }
@@ -118,12 +118,12 @@ static void read_list(struct tide_space *space, uint64_t block, uint32_t list,
 static void read_cache(struct walking *w, uint64_t chunk, uint64_t size)
 {
   struct tide_space *space = w->ledger->space;
-  uint64_t words[96];
+  uint64_t words[96], link;
   uint32_t n = lists_of(size), first = n * 2 / 8, used = 0;
   if (!n || !tide_space_read(space, chunk + 16, words, (first + n) * sizeof *words))
     return;
   for (uint32_t i = 0; i < n; i++) {
-    if (words[first + i] && !is_in_list(space, words[first + i], i))
+    if (words[first + i] && !is_in_list(space, words[first + i], i, &link))
       return;
     used += words[first + i] != 0;
   }

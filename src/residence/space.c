@@ -15,7 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SCAN_BYTES (UINT64_C(64) << 20) // at once: the kernel holds its lock meanwhile
+// At once, since the kernel holds its lock meanwhile: so much that is there, or page tables of so
+// much that is not. A store is hundreds of gigabytes of the latter.
+#define SCAN_BYTES (UINT64_C(64) << 20)
+#define SCAN_EMPTY_BYTES (UINT64_C(2) << 30)
 
 #define ENTRIES 8192
 
@@ -193,9 +196,10 @@ static bool scan(struct tide_space *space, struct tide_space_mapping *mapping)
     struct tide_scan_request request = {
         .size = sizeof request,
         .start = at,
-        .end = mapping->hi - at < SCAN_BYTES ? mapping->hi : at + SCAN_BYTES,
+        .end = mapping->hi - at < SCAN_EMPTY_BYTES ? mapping->hi : at + SCAN_EMPTY_BYTES,
         .vec = (uint64_t)(uintptr_t)regions,
         .vec_len = TIDE_SCAN_REGIONS,
+        .max_pages = SCAN_BYTES / space->page_bytes,
         .category_anyof_mask = TIDE_SCAN_PRESENT | TIDE_SCAN_SWAPPED,
         .return_mask = TIDE_SCAN_PRESENT | TIDE_SCAN_SWAPPED | TIDE_SCAN_ZERO_PAGE |
                        TIDE_SCAN_HUGE | TIDE_SCAN_FILE,

@@ -693,6 +693,19 @@ int main(void)
 
 
 @test
+def maps_asks_for_a_store_in_few_calls(ground):
+    """It is mapped as hundreds of gigabytes, next to nothing of which is there."""
+    if not shutil.which("strace"):
+        raise record.Skip("no strace here")
+    with Standing(ground, ground.build("fragmented", FRAGMENTED)) as standing:
+        done = ground.run("strace", "-qq", "-o", "trace", "-e", "trace=ioctl,mmap",
+                          ground.tidemark, "maps", "--json", str(standing.pid))
+        expect(done.status == 0, f"{done.status}: {done.stderr}")
+        n = (ground.scratch / "trace").read_text().count("ioctl(")
+        expect(0 < n < 600, f"{n} ioctls for one look")
+
+
+@test
 def maps_of_a_capture(ground):
     """What was looked at meanwhile is what one sees oneself; then report and JSON say it."""
     prog = ground.build("fragmented", FRAGMENTED)
