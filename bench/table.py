@@ -373,8 +373,8 @@ SECTIONS = [
     ("looks", "A look at where the memory is",
      "`tidemark maps` of a process that holds its blocks and then a random half of them: processor "
      "time and peak memory of the look. Of a recording they are at most a fiftieth of a core and "
-     "what a run has to begin with, a quarter of a second for programs that wait and a sixteenth "
-     "for those that work.", looks_lines),
+     "what a run has to begin with, a quarter of a second, for programs that wait, and a hundredth "
+     "and a thirty-second of a second for those that work.", looks_lines),
     ("suites", "Rust tests under a profiler",
      "A suite of tests in one program, 2,000 words put into an index by each, some 3,500 "
      "allocations: each test under a `Profiler` of its own, with assertions about what it "

@@ -19,8 +19,9 @@
 #define MS UINT64_C(1000000)
 #define MIB (UINT64_C(1) << 20)
 #define CREDIT_NS (250 * MS)
-#define BUSY_CREDIT_NS (CREDIT_NS / 4)
+#define BUSY_CREDIT_NS (CREDIT_NS / 8)
 #define SHARE 50u              // of a core: one in so many
+#define BUSY_SHARE 100u        // while the program works
 #define FIRST_BYTES (16 * MIB) // from there on a newcomer is looked at; a smaller one
 #define FIRST_NS (200 * MS)    // when it is so old
 #define FIRST_INTERVAL_NS (500 * MS)
@@ -187,7 +188,9 @@ bool tide_lookout_is_due(const struct tide_lookout_purse *purse, struct tide_loo
     return false;
   note_moves(tables, image, now_ns);
   uint64_t expected_ns = expected_ns_of(purse, image->rss_bytes);
-  uint64_t after_ns = purse->spent_ns + expected_ns, earned_ns = now_ns / SHARE;
+  bool waits = has_waited(tables, image, now_ns);
+  uint64_t after_ns = purse->spent_ns + expected_ns;
+  uint64_t earned_ns = now_ns / (waits ? SHARE : BUSY_SHARE);
   uint64_t credit_ns = CREDIT_NS, busy_credit_ns = BUSY_CREDIT_NS;
   if (image->is_sampled) {
     earned_ns /= TIDE_SAMPLED_REST;
@@ -202,7 +205,7 @@ bool tide_lookout_is_due(const struct tide_lookout_purse *purse, struct tide_loo
   if (!is_new && !(is_time && is_first))
     return false;
   bool is_still = now_ns - tables->still_ns >= STILL_NS + 2 * expected_ns;
-  if (is_still && has_waited(tables, image, now_ns))
+  if (is_still && waits)
     return after_ns <= earned_ns + credit_ns;
   bool has_doubled = is_large && image->rss_bytes / 2 >= tables->seen_bytes;
   return (is_still || has_doubled) && after_ns <= earned_ns + busy_credit_ns;

@@ -7,9 +7,9 @@
 // since the last, or its heap has changed by as much, and now and then besides. In all they take a
 // fiftieth of a core at most, and what a run has to begin with. That is 250 ms for programs that
 // wait while both stand still: nobody is held up. Those that work meanwhile feel it in their caches
-// and on their cores, so a quarter of it is theirs, once both stand still or each time that they
-// have doubled: a table of a program that grows is soon out of date. Tables are thinned out like
-// snapshots; the one of the most memory stays.
+// and on their cores, so half of the share and an eighth of the beginning are theirs, that once
+// both stand still or each time that they have doubled: a table of a program that grows is soon out
+// of date. Tables are thinned out like snapshots; the one of the most memory stays.
 //
 // A program of which samples alone are recorded may run for months, and is not to notice: tables,
 // ticks and snapshots (observe/sample.h) then take a tenth of that.

@@ -50,10 +50,11 @@ static struct looks watch(struct program program, uint64_t for_ns)
         .cpu_ns = program.works ? now : MS,
         .is_sampled = program.is_sampled,
     };
-    uint64_t credit = (program.works ? 62 : 250) * MS, rest = program.is_sampled ? 10 : 1;
+    uint64_t credit = (program.works ? 31 : 250) * MS, rest = program.is_sampled ? 10 : 1;
+    uint64_t earned = now / (program.works ? 100 : 50);
     if (!tide_lookout_is_due(&purse, &tables, &image, now))
       continue;
-    assert_true(purse.spent_ns <= (now / 50 + credit) / rest);
+    assert_true(purse.spent_ns <= (earned + credit) / rest);
     tide_lookout_note_look(&tables, &image, now);
     tide_lookout_note_cost(&purse, rss, cost);
     looks.n++;
@@ -121,11 +122,11 @@ static void one_that_stands_still_is_looked_at_there(void **state)
 static void one_that_never_stands_still_is_looked_at_when_it_doubled(void **state)
 {
   (void)state;
-  struct looks looks = watch((struct program){doubling, MS / 2}, 230 * MS); // to 128 MiB
+  struct looks looks = watch((struct program){doubling, MS / 4}, 230 * MS); // to 128 MiB
   assert_true(looks.n >= 3);
   assert_true(looks.most_bytes >= 64 * MIB);
-  looks = watch((struct program){steady, MS / 2}, S); // to 101 MiB
-  assert_true(looks.n >= 3 && looks.n <= 6);
+  looks = watch((struct program){steady, MS / 4}, S); // to 101 MiB
+  assert_true(looks.n >= 3 && looks.n <= 10);
   assert_true(looks.most_bytes >= 50 * MIB);
 }
 
