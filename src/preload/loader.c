@@ -11,11 +11,61 @@
 
 #include <dlfcn.h>
 
+// The program and libc, which nobody can unload: asked for once. To ask costs a fork child two
+// pages of the loader's and libc's code, for its first stack.
+static struct lasting {
+  uint64_t start, end;
+  const struct link_map *map; // written last; NULL: not asked for yet
+  void *eh_frame;
+} lasting[2];
+enum { PROGRAM, LIBC };
+
+static void keep(struct lasting *to, const struct dl_find_object *found)
+{
+  if (tide_load_acquire(&to->map))
+    return;
+  // Threads that do this at once write the same.
+  tide_store_relaxed(&to->start, (uint64_t)found->dlfo_map_start);
+  tide_store_relaxed(&to->end, (uint64_t)found->dlfo_map_end);
+  tide_store_relaxed(&to->eh_frame, found->dlfo_eh_frame);
+  tide_store_release(&to->map, found->dlfo_link_map);
+}
+
+static void keep_if_lasting(const struct dl_find_object *found)
+{
+  const struct link_map *map = found->dlfo_link_map;
+  uint64_t of_libc = (uint64_t)&_dl_find_object;
+  // The first of another namespace has a name, and may go.
+  if (!map->l_prev && map->l_name && !*map->l_name)
+    keep(&lasting[PROGRAM], found);
+  else if (of_libc - (uint64_t)found->dlfo_map_start <
+           (uint64_t)found->dlfo_map_end - (uint64_t)found->dlfo_map_start)
+    keep(&lasting[LIBC], found);
+}
+
+static bool is_lasting(uint64_t pc, struct dl_find_object *ret_found)
+{
+  for (int i = PROGRAM; i <= LIBC; i++) {
+    const struct link_map *map = tide_load_acquire(&lasting[i].map);
+    if (!map || pc - lasting[i].start >= lasting[i].end - lasting[i].start)
+      continue;
+    ret_found->dlfo_map_start = (void *)lasting[i].start;
+    ret_found->dlfo_map_end = (void *)lasting[i].end;
+    ret_found->dlfo_eh_frame = lasting[i].eh_frame;
+    ret_found->dlfo_link_map = (struct link_map *)map;
+    return true;
+  }
+  return false;
+}
+
 bool tide_loader_object_at(uint64_t pc, struct tide_object *ret_object)
 {
   struct dl_find_object found;
-  if (_dl_find_object((void *)pc, &found))
-    return false;
+  if (!is_lasting(pc, &found)) {
+    if (_dl_find_object((void *)pc, &found))
+      return false;
+    keep_if_lasting(&found);
+  }
   const struct link_map *map = found.dlfo_link_map;
   *ret_object = (struct tide_object){
       .start = (uint64_t)found.dlfo_map_start,

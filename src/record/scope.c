@@ -94,7 +94,9 @@ uint32_t tide_scope_node(uint32_t scope)
 void tide_scopes_after_fork(void)
 {
   lock.held = 0;
-  for (uint32_t i = 0; i < n_scopes; i++)
+  // Number 0 is no scope. Most programs have none, and then the child touches no page of them.
+  for (uint32_t i = 1; i < n_scopes; i++)
     scopes[i].node = 0;
-  scopes[TIDE_SCOPE_MORE].node = 0;
+  if (n_scopes == TIDE_SCOPE_MORE)
+    scopes[TIDE_SCOPE_MORE].node = 0;
 }
