@@ -23,7 +23,7 @@
 #define GIVE_BACK_CELLS 65536u // a few megabytes
 #define MANY_CELLS 2048u       // worth mapping
 #define MAX_TEXT_BYTES (1u << 20)
-#define TEXT_PIECE 4096u // holds all texts of most stores
+#define TEXT_PIECE 4096u // at most; holds all texts of most stores
 
 enum tide_err tide_store_view_open(struct tide_store_view *view, int fd, struct tide_diag *diag)
 {
@@ -49,12 +49,17 @@ void tide_store_view_close(struct tide_store_view *view)
   free(view->kinds);
   free(view->pairs.items);
   free(view->text);
+  free(view->head);
   *view = (struct tide_store_view){.fd = -1};
 }
 
 void tide_store_view_read(const struct tide_store_view *view, uint64_t offset, void *to, size_t n)
 {
   size_t done = 0;
+  if (view->head && offset < TIDE_STORE_HEADER_BYTES && n <= TIDE_STORE_HEADER_BYTES - offset) {
+    memcpy(to, view->head + offset, n);
+    return;
+  }
   while (done < n && offset + done < view->file_bytes) {
     ssize_t got = pread(view->fd, (char *)to + done, n - done, (off_t)(offset + done));
     if (got < 0 && errno == EINTR)
@@ -90,14 +95,18 @@ static void forget_text(struct tide_store_view *view)
 // The rest of the piece from an offset on; NULL: no string ends there.
 static const char *text_in_piece(struct tide_store_view *view, uint64_t offset)
 {
-  if (!view->text || offset - view->text_from >= TEXT_PIECE) {
+  uint64_t n_near = view->areas.text.n_near;
+  if (!view->text || offset - view->text_from >= view->text_bytes) {
     forget_text(view);
+    // Of the few texts of a short process all are near.
+    uint64_t n = offset < n_near ? n_near - offset : TEXT_PIECE;
+    view->text_bytes = n < TEXT_PIECE ? n : TEXT_PIECE;
     view->text = tide_alloc(TEXT_PIECE);
     view->text_from = offset;
-    tide_store_view_items(view, &view->areas.text, 1, offset, view->text, TEXT_PIECE);
+    tide_store_view_items(view, &view->areas.text, 1, offset, view->text, view->text_bytes);
   }
-  const char *text = view->text + (offset - view->text_from);
-  return memchr(text, 0, TEXT_PIECE - (offset - view->text_from)) ? text : NULL;
+  uint64_t at = offset - view->text_from;
+  return memchr(view->text + at, 0, view->text_bytes - at) ? view->text + at : NULL;
 }
 
 char *tide_store_view_text(struct tide_store_view *view, uint32_t offset, size_t max)
@@ -345,7 +354,12 @@ static const struct tide_cell *cells_at(const struct tide_store_view *view, uint
 
 void tide_store_view_use_up(struct tide_store_view *view)
 {
+  // Threads and texts of a short process lie in its first page, and are asked for one by one.
   view->used_up = true;
+  char *head = tide_alloc(TIDE_STORE_HEADER_BYTES);
+  tide_store_view_read(view, 0, head, TIDE_STORE_HEADER_BYTES);
+  free(view->head);
+  view->head = head;
 }
 
 // Gives back items of a table of memory that are not needed any more. Of a file nothing is.

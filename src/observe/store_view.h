@@ -91,6 +91,7 @@ struct tide_store_view {
   uint64_t file_bytes;
   bool ready;                      // identity and areas have been checked
   bool used_up;                    // it is read for the last time
+  char *head;                      // then: its first TIDE_STORE_HEADER_BYTES; NULL: not read
   struct tide_store_header header; // as of the last refresh
   struct tide_store_areas areas;   // as checked
   uint8_t *kinds; // enum tide_site_kind of each node, as of the last tide_store_view_nodes()
@@ -99,7 +100,7 @@ struct tide_store_view {
   struct tide_store_annexes ends, pasts, hists, touches;
   struct tide_store_pairs pairs;    // as of the last walk
   char *text;                       // a piece of the text area, as of the last refresh; NULL: none
-  uint64_t text_from;               // where in the area it begins
+  uint64_t text_from, text_bytes;   // where in the area it begins, and how long it is
   struct tide_store_header *shared; // the header in place, to be written; NULL: not mapped
   const struct tide_before *before; // what was counted before a reset (before.h); NULL: there was
                                     // none. Its owner's, who takes it away

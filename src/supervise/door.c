@@ -36,7 +36,7 @@
 #define FULL_PAUSE_MS 10
 #define MAX_WAITING 64 // connections that have not said anything yet
 #define BACKLOG 64     // whoever comes after that many strangers waits in turn, but not for long
-#define MAX_ROUND 64   // connections taken before the others have their turn
+#define MAX_ROUND 64   // strangers taken before the others have their turn
 #define MAX_LAST 1024  // taken when the run is over
 
 struct visitor { // one of the run's own
@@ -428,7 +428,9 @@ static void drop_one(struct tide_door *door)
           (door->n_waiting - victim) * sizeof *door->waiting);
 }
 
-// A round takes so many connections at most: those that wait, and the other socket, come in turn.
+// Of the run's own one at a time, as the next has rarely come yet, and asking in vain costs as much
+// as a visit's answer. Of strangers so many at once: those that wait, and the other socket, come in
+// turn.
 static void accept_some(struct tide_door *door, int listen_fd)
 {
   for (int i = 0; i < MAX_ROUND; i++) {
@@ -439,11 +441,14 @@ static void accept_some(struct tide_door *door, int listen_fd)
         poll(&(struct pollfd){door->stop_fd, POLLIN, 0}, 1, FULL_PAUSE_MS);
       return;
     }
-    if (!admit(door, &visitor) || try_serve(door, &visitor))
+    if (!admit(door, &visitor))
       continue;
+    if (try_serve(door, &visitor))
+      return;
     if (door->n_waiting == MAX_WAITING)
       drop_one(door);
     door->waiting[door->n_waiting++] = visitor;
+    return;
   }
 }
 
