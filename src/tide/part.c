@@ -15,6 +15,9 @@
 // ---- one part ----
 
 #define ZSTD_LEVEL 3
+// Below that a frame's own bytes eat what it gains, and to try costs more than to write: thousands
+// of short processes have a dozen such parts each.
+#define LEAST_PACKED_BYTES 128
 
 static void put_header(uint8_t *to, const struct tide_part *part)
 {
@@ -67,10 +70,13 @@ enum tide_err tide_part_put(ZSTD_CCtx *zstd, struct tide_part part, const struct
   size_t start = out->n, bound = ZSTD_compressBound(raw->n);
   tide_buf_extend(out, TIDE_PART_HEADER_BYTES + bound);
   uint8_t *stored = out->data + start + TIDE_PART_HEADER_BYTES;
-  ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
-  if (root)
-    ZSTD_CCtx_refPrefix(zstd, root->data, root->n); // for this frame alone
-  size_t n = ZSTD_compress2(zstd, stored, bound, raw->data, raw->n);
+  size_t n = raw->n;
+  if (root || raw->n >= LEAST_PACKED_BYTES) {
+    ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+    if (root)
+      ZSTD_CCtx_refPrefix(zstd, root->data, root->n); // for this frame alone
+    n = ZSTD_compress2(zstd, stored, bound, raw->data, raw->n);
+  }
   part.flags = root ? form | TIDE_PART_BEHIND : form;
   if (ZSTD_isError(n) || n >= raw->n) {
     if (raw->n)
