@@ -220,7 +220,7 @@ export const tests = {
     await page.locator("#tab-overview").click();
     const { findings } = ground.json("explain", "deep.tide");
     const sure = findings.filter(({ confidence }) => confidence !== "low").length;
-    if (sure > 3) await page.locator(".more-cards summary").click();
+    if (sure > 3) await page.locator(".more-cards > summary").click();
     await becomes(() => cards.count(), Math.max(3, Math.min(sure, 5)), "all cards");
   },
 
