@@ -169,11 +169,12 @@ __attribute__((noinline)) static uint64_t free_by_ways(uint64_t a, uint64_t b, u
   return free_really(seat, hook, a, b, c, TIDE_AGENT_SP_HERE());
 }
 
-TIDE_COLD static uint64_t free_and_pay(uint64_t a, uint64_t b, uint64_t c,
-                                       struct tide_agent_seat *seat, struct tide_thread *t,
-                                       const struct tide_agent_hook *hook)
+__attribute__((noinline)) static uint64_t free_and_pay(uint64_t a, uint64_t b, uint64_t c,
+                                                       struct tide_agent_seat *seat,
+                                                       struct tide_thread *t,
+                                                       const struct tide_agent_hook *hook)
 {
-  tide_leave_slow(t, TIDE_EVENT_FREE, (const void *)a);
+  tide_leave_owing_free(t, (const void *)a);
   return free_really(seat, hook, a, b, c, TIDE_AGENT_SP_HERE());
 }
 

@@ -231,7 +231,7 @@ static void open_region(struct tide_thread *t, struct tide_region *region, uint3
   region->n_pauses = n_pauses();
   region->n_lost = n_lost();
   tide_tally_open(&t->tallied, whose, &region->start);
-  tide_store_relaxed(&t->owes, 1);
+  tide_store_relaxed(&t->owes, TIDE_OWES_LOOK);
 }
 
 TIDE_HOT long read_region(struct tide_thread *t, const struct tide_region *region,
@@ -317,7 +317,8 @@ long tide_ask_region_end(struct tide_seat *seat, void *at, void *stats, size_t b
   if (!error) {
     error = read_region(t, region, change);
     tide_tally_close(&t->tallied, region->whose, &region->start);
-    if (error != -EINVAL) // another thread's
+    tide_store_relaxed(&t->owes, TIDE_OWES_LOOK); // it may have been the last one
+    if (error != -EINVAL)                         // another thread's
       region->start.id = 0;
     leave_region(t);
   }

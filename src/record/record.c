@@ -53,12 +53,6 @@ __attribute__((noinline)) static void *record_unusual(struct tide_thread *t, str
   return p;
 }
 
-TIDE_COLD static void *leave_owing(struct tide_thread *t, void *p)
-{
-  tide_leave_slow(t, TIDE_EVENT_ALLOC, p);
-  return p;
-}
-
 static void *record_booked(struct tide_thread *t, struct tide_cell *c, void *p, size_t size);
 
 // The first block of a cell after a peak.
@@ -77,7 +71,7 @@ __attribute__((noinline)) static void *record_hashed(struct tide_thread *t, stru
   if (TIDE_UNLIKELY(!tide_pairs_alloc_booked(&t->writer, TIDE_FORM_HASHED, c, (uint64_t)p, size,
                                              t->clock.now)))
     return record_unusual(t, c, p, size);
-  return TIDE_LIKELY(tide_leave_quickly(t)) ? p : leave_owing(t, p);
+  return TIDE_LIKELY(tide_leave_quickly(t)) ? p : tide_leave_owing_alloc(t, p);
 }
 
 __attribute__((noinline)) static void *record_booked(struct tide_thread *t, struct tide_cell *c,
@@ -90,7 +84,7 @@ __attribute__((noinline)) static void *record_booked(struct tide_thread *t, stru
   if (TIDE_UNLIKELY(!tide_pairs_alloc_booked(&t->writer, TIDE_FORM_DIRECT, c, (uint64_t)p, size,
                                              t->clock.now)))
     return record_hashed(t, c, p, size);
-  return TIDE_LIKELY(tide_leave_quickly(t)) ? p : leave_owing(t, p);
+  return TIDE_LIKELY(tide_leave_quickly(t)) ? p : tide_leave_owing_alloc(t, p);
 }
 
 __attribute__((noinline)) void *tide_record_at(struct tide_thread *t, struct tide_cell *c, void *p,
@@ -98,7 +92,7 @@ __attribute__((noinline)) void *tide_record_at(struct tide_thread *t, struct tid
 {
   if (TIDE_UNLIKELY(!tide_pairs_alloc_again(&t->writer, c, (uint64_t)p, size)))
     return record_booked(t, c, p, size);
-  return TIDE_LIKELY(tide_leave_quickly(t)) ? p : leave_owing(t, p);
+  return TIDE_LIKELY(tide_leave_quickly(t)) ? p : tide_leave_owing_alloc(t, p);
 }
 
 // Of a thread that is not at work; NULL: it is, or has no state yet.

@@ -16,38 +16,19 @@ static bool process_was_open;  // ever: else a fork child need not look at the t
 static uint64_t image;         // since when, and one more in each fork child
 static uint64_t latest_serial; // of a thread; atomic
 
-static struct tide_live_most live_of(const struct tide_region_counts *c)
-{
-  return (struct tide_live_most){(int64_t)(c->b_alloc - c->b_free),
-                                 (int64_t)(c->n_alloc - c->n_free)};
-}
-
-// Of moments with as much, the latest is the one.
-static void raise_most(struct tide_live_most *most, struct tide_live_most now)
-{
-  if (now.bytes >= most->bytes)
-    *most = now;
-}
-
 // ---- a table ----
-
-static void log_row(struct tide_region_table *y, uint64_t addr, uint32_t cell, uint64_t bytes)
-{
-  bytes = bytes < TIDE_ROW_MOST_BYTES ? bytes : TIDE_ROW_MOST_BYTES;
-  if (y->log)
-    y->log[y->n_logged++ % TIDE_LOGGED_MOST] =
-        (struct tide_region_row){addr, cell ? bytes << TIDE_ROW_CELL_BITS | cell : 0};
-}
 
 static void log_event(struct tide_region_table *y, const struct tide_noted *noted, int64_t change)
 {
   switch (noted->event) {
   case TIDE_EVENT_NONE: break;
-  case TIDE_EVENT_ALLOC: log_row(y, noted->addr, noted->cell, (uint64_t)change); break;
-  case TIDE_EVENT_FREE: log_row(y, noted->addr, 0, 0); break;
+  case TIDE_EVENT_ALLOC:
+    tide_tally_log(y, noted->addr, tide_tally_what(noted->cell, (uint64_t)change));
+    break;
+  case TIDE_EVENT_FREE: tide_tally_log(y, noted->addr, 0); break;
   case TIDE_EVENT_RESIZE:
-    log_row(y, noted->old, 0, 0);
-    log_row(y, noted->addr, noted->cell, noted->size);
+    tide_tally_log(y, noted->old, 0);
+    tide_tally_log(y, noted->addr, tide_tally_what(noted->cell, noted->size));
     break;
   }
 }
@@ -67,14 +48,14 @@ static void count_event(struct tide_region_table *y, const struct tide_noted *no
   c->b_alloc += change > 0 ? (uint64_t)change : 0;
   c->b_free += change < 0 ? -(uint64_t)change : 0;
   if (event != TIDE_EVENT_FREE)
-    raise_most(&y->open[y->n_open - 1].most, live_of(c));
+    tide_tally_raise(&y->open[y->n_open - 1].most, tide_tally_live(c));
   log_event(y, noted, change);
 }
 
 static void remove_open(struct tide_region_table *y, uint32_t i)
 {
   if (i)
-    raise_most(&y->open[i - 1].most, y->open[i].most);
+    tide_tally_raise(&y->open[i - 1].most, y->open[i].most);
   y->n_open--;
   for (; i < y->n_open; i++)
     y->open[i] = y->open[i + 1];
@@ -87,7 +68,7 @@ static void add_open(struct tide_region_table *y, struct tide_region_start *ret)
     y->log = tide_sys_map_private(TIDE_LOGGED_MOST * sizeof *y->log);
   if (y->n_open == TIDE_OPEN_MOST)
     remove_open(y, TIDE_OPEN_MOST / 2);
-  y->open[y->n_open++] = (struct tide_open){++y->last_id, live_of(&y->counts)};
+  y->open[y->n_open++] = (struct tide_open){++y->last_id, tide_tally_live(&y->counts)};
   ret->id = y->last_id;
   ret->base = y->counts;
   ret->n_logged = y->n_logged;
@@ -109,9 +90,9 @@ TIDE_HOT bool read_open(const struct tide_region_table *y, const struct tide_reg
   uint32_t i = find_open(y, start->id);
   if (i == y->n_open)
     return false;
-  struct tide_live_most most = y->open[i].most, then = live_of(base);
+  struct tide_live_most most = y->open[i].most, then = tide_tally_live(base);
   while (++i < y->n_open)
-    raise_most(&most, y->open[i].most);
+    tide_tally_raise(&most, y->open[i].most);
   *ret_most = (struct tide_live_most){most.bytes - then.bytes, most.blocks - then.blocks};
   *ret_counts = (struct tide_region_counts){
       .n_alloc = c->n_alloc - base->n_alloc,
@@ -128,18 +109,10 @@ TIDE_HOT bool read_open(const struct tide_region_table *y, const struct tide_reg
 
 // ---- a thread ----
 
-// What waits in the pairs is as good as held.
-static int64_t held_now(const struct tide_thread_tally *own)
-{
-  const struct tide_thread_slot *slot = own->slot;
-  uint64_t open = tide_load_relaxed(&slot->pairs.open);
-  return tide_load_relaxed(&slot->held) + (open ? (int64_t)open - 1 : 0);
-}
-
 static void turn_on(struct tide_thread_tally *own)
 {
   own->is_on = true;
-  own->held = held_now(own);
+  own->held = tide_tally_held(own);
 }
 
 // The fence is with the release in open_for_all(): who has read that pulse sees what came before.
@@ -177,14 +150,18 @@ void tide_tally_note(struct tide_thread_tally *own, const struct tide_noted *not
 {
   bool all = tide_load_relaxed(&process_is_open);
   if (noted->event != TIDE_EVENT_NONE) {
-    int64_t held = held_now(own), change = held - own->held;
-    own->held = held;
+    int64_t change = tide_tally_change(own);
     if (own->tally.n_open)
       count_event(&own->tally, noted, change);
     if (all)
       count_for_all(noted, change);
   }
   own->is_on = own->tally.n_open || all;
+}
+
+bool tide_tally_is_own(const struct tide_thread_tally *own)
+{
+  return own->tally.n_open && !tide_load_relaxed(&process_is_open);
 }
 
 void tide_tally_init(uint64_t first)

@@ -5,8 +5,9 @@
 // a maximum of some while could not be told at all.
 //
 // It costs nothing while nobody asks. A thread that is tallied always owes something (thread.h), so
-// that each of its events ends in tide_leave_slow(), with what kind of event it was. How much it
-// was is told by what the thread's slot holds, with what waits in its pairs: before and after.
+// that each of its events ends in tide_leave_slow(), with what kind of event it was, or, where the
+// thread's own regions are all that it owes for, in a few additions at its end. How much it was is
+// told by what the thread's slot holds, with what waits in its pairs: before and after.
 //
 //     live bytes               /\                  open regions, each with the most that was
 //        |            /\      /  \                 live from its beginning to that of the next
@@ -20,7 +21,7 @@
 // All threads together are counted in the same way, under a lock, while a region of the process is
 // open. That begins as each thread looks up before its next event.
 #pragma once
-#include "rt/base.h"
+#include "store/store.h"
 
 // The kind of an event, told when its thread leaves.
 enum tide_event { TIDE_EVENT_NONE, TIDE_EVENT_ALLOC, TIDE_EVENT_FREE, TIDE_EVENT_RESIZE };
@@ -60,8 +61,6 @@ struct tide_region_table {
   } open[TIDE_OPEN_MOST];
 };
 
-struct tide_thread_slot;
-
 struct tide_thread_tally {
   const struct tide_thread_slot *slot;
   bool is_on;                        // each event is noted
@@ -84,6 +83,8 @@ struct tide_noted {
   uint64_t old, size; // of a resize: where the block was, and what it has now
 };
 void tide_tally_note(struct tide_thread_tally *own, const struct tide_noted *noted);
+// Is there nothing to be tallied for but regions of the thread itself?
+bool tide_tally_is_own(const struct tide_thread_tally *own);
 // first: another number for each recording of a process, in which regions of an earlier one are
 // known not to be open.
 void tide_tally_init(uint64_t first);
@@ -116,3 +117,70 @@ uint32_t tide_tally_rows(struct tide_thread_tally *own, enum tide_tally_whose wh
                          uint64_t *ret_n);
 void tide_tally_close(struct tide_thread_tally *own, enum tide_tally_whose whose,
                       const struct tide_region_start *start);
+
+// ---- the usual case ----
+//
+// Of a thread whose own regions are all that is tallied for (tide_tally_is_own()), one of which is
+// open: a block that is new, or one that ended, and nothing else.
+
+// What waits in the pairs is as good as held.
+TIDE_HOT int64_t tide_tally_held(const struct tide_thread_tally *own)
+{
+  const struct tide_thread_slot *slot = own->slot;
+  uint64_t open = tide_load_relaxed(&slot->pairs.open);
+  return tide_load_relaxed(&slot->held) + (open ? (int64_t)open - 1 : 0);
+}
+
+// What the event changed.
+TIDE_HOT int64_t tide_tally_change(struct tide_thread_tally *own)
+{
+  int64_t held = tide_tally_held(own), change = held - own->held;
+  own->held = held;
+  return change;
+}
+
+TIDE_HOT void tide_tally_log(struct tide_region_table *y, uint64_t addr, uint64_t what)
+{
+  if (TIDE_LIKELY(y->log))
+    y->log[y->n_logged++ % TIDE_LOGGED_MOST] = (struct tide_region_row){addr, what};
+}
+
+// What is logged of a block.
+TIDE_HOT uint64_t tide_tally_what(uint32_t cell, uint64_t bytes)
+{
+  bytes = bytes < TIDE_ROW_MOST_BYTES ? bytes : TIDE_ROW_MOST_BYTES;
+  return cell ? bytes << TIDE_ROW_CELL_BITS | cell : 0;
+}
+
+TIDE_HOT struct tide_live_most tide_tally_live(const struct tide_region_counts *c)
+{
+  return (struct tide_live_most){(int64_t)(c->b_alloc - c->b_free),
+                                 (int64_t)(c->n_alloc - c->n_free)};
+}
+
+// Of moments with as much, the latest is the one.
+TIDE_HOT void tide_tally_raise(struct tide_live_most *most, struct tide_live_most now)
+{
+  if (now.bytes >= most->bytes)
+    *most = now;
+}
+
+TIDE_HOT void tide_tally_alloc(struct tide_thread_tally *own, uint64_t addr, uint32_t cell)
+{
+  struct tide_region_table *y = &own->tally;
+  struct tide_region_counts *c = &y->counts;
+  uint64_t size = (uint64_t)tide_tally_change(own);
+  c->n_alloc++;
+  c->b_alloc += size;
+  c->b_fresh += size;
+  tide_tally_raise(&y->open[y->n_open - 1].most, tide_tally_live(c));
+  tide_tally_log(y, addr, tide_tally_what(cell, size));
+}
+
+TIDE_HOT void tide_tally_free(struct tide_thread_tally *own, uint64_t addr)
+{
+  struct tide_region_table *y = &own->tally;
+  y->counts.n_free++;
+  y->counts.b_free -= (uint64_t)tide_tally_change(own);
+  tide_tally_log(y, addr, 0);
+}

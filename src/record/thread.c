@@ -128,7 +128,7 @@ static struct tide_thread *thread_adopt(struct tide_seat *seat, uint32_t tid)
   tide_clock_start(&t->clock);
   tide_thread_clock_read(&t->clock); // what the new owner does is later than what the old one did
   t->clock.sample_from = t->clock.burst = 0;
-  tide_store_relaxed(&t->owes, 0);
+  tide_store_relaxed(&t->owes, TIDE_OWES_NOTHING);
   t->writer.last = t->writer.prev = 0;
   tide_total_join(&t->writer, tid, t->clock.now);
   tide_tally_adopt(&t->tallied, t->writer.slot);
@@ -162,7 +162,7 @@ static struct tide_thread *thread_start(struct tide_seat *seat)
   seat->phase = TIDE_PHASE_FRESH;
   tide_cold_add(from);
   tide_clock_sample_begin(&t->clock, tide_cycles());
-  t->owes = 1;
+  t->owes = TIDE_OWES_LOOK;
   return t;
 }
 
@@ -225,7 +225,7 @@ static struct tide_thread *borrow(struct tide_seat *seat)
   struct tide_thread *t = thread_adopt(seat, own_tid());
   if (t) {
     t->borrowed = true;
-    tide_store_relaxed(&t->owes, 1);
+    tide_store_relaxed(&t->owes, TIDE_OWES_LOOK);
     t->clock.seen.code_gen = tide_load_relaxed(&tide_store.code_gen);
     t->unwind.stack_size = 0; // full walks
   } else {
@@ -251,6 +251,14 @@ static void note_event(struct tide_thread *t, enum tide_event event, const void 
   tide_tally_note(&t->tallied, &noted);
 }
 
+// What is left to do at the ends of its next events, as far as the thread itself knows.
+static enum tide_owed owed(const struct tide_thread *t)
+{
+  if (t->clock.sample_from || !t->tallied.is_on)
+    return t->clock.sample_from ? TIDE_OWES_LOOK : TIDE_OWES_NOTHING;
+  return tide_tally_is_own(&t->tallied) ? TIDE_OWES_TALLY : TIDE_OWES_LOOK;
+}
+
 TIDE_COLD void tide_leave_slow(struct tide_thread *t, enum tide_event event, const void *p)
 {
   if (t->clock.sample_from)
@@ -258,13 +266,41 @@ TIDE_COLD void tide_leave_slow(struct tide_thread *t, enum tide_event event, con
   if (TIDE_UNLIKELY(t->tallied.is_on))
     note_event(t, event, p);
   // Before it looks: what it is called for later, it is told again.
-  tide_store_relaxed(&t->owes, t->tallied.is_on);
+  tide_store_relaxed(&t->owes, owed(t));
   tide_pairs_look(&t->writer);
   if (t->borrowed) {
     t->borrowed = false;
     put_away(t);
     return;
   }
+  TIDE_COMPILER_BARRIER();
+  t->idle = 1;
+}
+
+// Apart, so that the usual case has to save no registers.
+__attribute__((noinline)) static void *leave_after_alloc(struct tide_thread *t, void *p)
+{
+  tide_leave_slow(t, TIDE_EVENT_ALLOC, p);
+  return p;
+}
+
+void *tide_leave_owing_alloc(struct tide_thread *t, void *p)
+{
+  if (TIDE_UNLIKELY(tide_load_relaxed(&t->owes) != TIDE_OWES_TALLY))
+    return leave_after_alloc(t, p);
+  tide_tally_alloc(&t->tallied, (uint64_t)p, (uint32_t)tide_cell_index(t->writer.last_cell));
+  TIDE_COMPILER_BARRIER();
+  t->idle = 1;
+  return p;
+}
+
+void tide_leave_owing_free(struct tide_thread *t, const void *p)
+{
+  if (TIDE_UNLIKELY(tide_load_relaxed(&t->owes) != TIDE_OWES_TALLY)) {
+    tide_leave_slow(t, TIDE_EVENT_FREE, p);
+    return;
+  }
+  tide_tally_free(&t->tallied, (uint64_t)p);
   TIDE_COMPILER_BARRIER();
   t->idle = 1;
 }
@@ -286,7 +322,7 @@ TIDE_COLD struct tide_thread *tide_look_up(struct tide_thread *t)
   if (TIDE_UNLIKELY(tide_boot_is_paused()))
     t->clock.left = 0;
   tide_tally_look(&t->tallied);
-  tide_store_relaxed(&t->owes, t->clock.sample_from || t->tallied.is_on);
+  tide_store_relaxed(&t->owes, owed(t));
   tide_pairs_look(&t->writer); // last: who is called later is told again, by the pulse or by owes
   return t;
 }

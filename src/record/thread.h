@@ -32,9 +32,17 @@ struct tide_seat {
   uint64_t live_at_fork; // what the heap held when this thread called fork(), until it has
 };
 
+// What is to be done when it leaves an event. Others may ask it to look, at any time: then that
+// stays until it does.
+enum tide_owed {
+  TIDE_OWES_NOTHING,
+  TIDE_OWES_LOOK,  // see tide_leave_slow()
+  TIDE_OWES_TALLY, // its own regions alone want to know of the event
+};
+
 struct tide_thread {
   uint32_t idle;
-  uint32_t owes;            // something is to be done when it leaves: see tide_leave_slow(); atomic
+  uint32_t owes;            // enum tide_owed; atomic
   struct tide_thread *self; // points here; NULL: the memory was wiped, we are a fork child
   uint32_t inside_real;     // a real function of another allocator is running
   bool borrowed;            // by a thread that is past its own end, for one event
@@ -114,6 +122,11 @@ TIDE_HOT void tide_leave_after(struct tide_thread *t, enum tide_event event, con
   if (TIDE_UNLIKELY(!tide_leave_quickly(t)))
     tide_leave_slow(t, event, p);
 }
+
+// After a new block, which it gives, or the end of one, by a thread that owes something: in the
+// usual ways.
+void *tide_leave_owing_alloc(struct tide_thread *t, void *p);
+void tide_leave_owing_free(struct tide_thread *t, const void *p);
 
 // After something that changes nothing of the heap.
 TIDE_HOT void tide_leave(struct tide_thread *t)

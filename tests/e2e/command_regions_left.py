@@ -224,3 +224,61 @@ int main(void)
 """
     said = told(ground, "thousand", source)
     expect(said == "right\n", said)
+
+
+@test
+def regions_of_all_come_and_go(ground):
+    """Around and within those that eight threads have open all the time: each is exact, whoever
+    else wants to know of an event."""
+    source = TELLS + r"""
+enum { N = 8, ROUNDS = 39, PAIRS = 50 };
+static pthread_barrier_t gate;
+static int n_wrong;
+static void is(long long a, long long b)
+{
+  if (a != b) __atomic_fetch_add(&n_wrong, 1, __ATOMIC_RELAXED);
+}
+static void *each(void *arg)
+{
+  long me = (long)arg;
+  struct tidemark_region own, within;
+  struct tidemark_stats t;
+  is(0, tidemark_region_begin(&own, TIDEMARK_THREAD));
+  for (int round = 0; round < ROUNDS; round++) {
+    pthread_barrier_wait(&gate);
+    if (round % 4 == me % 4) is(0, tidemark_region_begin(&within, TIDEMARK_THREAD));
+    for (int i = 0; i < PAIRS; i++) {
+      void *p = malloc(me + 1);
+      free(realloc(p, 3 * (me + 1)));
+    }
+    if (round % 4 == me % 4) is(0, tidemark_region_end(&within, &t)), is(PAIRS, t.allocations);
+    pthread_barrier_wait(&gate);
+  }
+  is(0, tidemark_region_end(&own, &t));
+  is(ROUNDS * PAIRS, t.allocations); is(ROUNDS * PAIRS, t.deallocations);
+  is(ROUNDS * PAIRS, t.reallocations); is(3 * ROUNDS * PAIRS * (me + 1), t.bytes_allocated);
+  is(3 * (me + 1), t.max_bytes); is(1, t.max_blocks); is(0, t.current_bytes);
+  free(malloc(100)); // of nobody's any more
+  return arg;
+}
+int main(void)
+{
+  pthread_t threads[N];
+  pthread_barrier_init(&gate, 0, N + 1);
+  for (long i = 0; i < N; i++) pthread_create(&threads[i], 0, each, (void *)i);
+  for (int round = 0; round < ROUNDS; round++) {
+    int n = (round % 3 + 1) * N * PAIRS; // open for two rounds, for none, and so on
+    if (round % 3 == 0) is(0, tidemark_region_begin(&p, TIDEMARK_PROCESS));
+    pthread_barrier_wait(&gate);
+    pthread_barrier_wait(&gate);
+    if (round % 3 == 2) continue;
+    is(0, round % 3 ? tidemark_region_end(&p, &s) : tidemark_region_read(&p, &s));
+    is(n, s.allocations); is(n, s.deallocations); is(n, s.reallocations);
+  }
+  for (int i = 0; i < N; i++) pthread_join(threads[i], 0);
+  say(n_wrong ? "wrong\n" : "right\n");
+  return 0;
+}
+"""
+    said = told(ground, "come", source)
+    expect(said == "right\n", said)
