@@ -9,7 +9,8 @@
 // meanwhile (preload/pools.c), so that nothing is known of it, or the pool's blocks are refused: if
 // a known block lies around one, its bytes are counted already. That is looked for when the first
 // block of 16 KiB is told. While blocks of a pool live there it needs no second look: memory is not
-// both a pool's and free for malloc.
+// both a pool's and free for malloc. Where all of them have ended and one begins anew, as of a pool
+// that has one in use at a time, it is looked nearby as a rule, and far now and then.
 //
 // The addresses by which blocks of pools are known beside those of malloc (as a thread's latest, or
 // as samples) are the complements of theirs: no block of malloc's has such a one.
@@ -19,7 +20,7 @@
 
 #include <errno.h>
 
-enum { LOOK_BACK = 4096 }; // regions: 64 MiB
+enum { LOOK_BACK = 4096, LOOK_NEAR = 64 }; // regions: 64 MiB, 1 MiB
 
 // The block in which the latest one that was refused lay: a pool's chunk may be larger than is
 // looked back. Guarded by the lock of pools.
@@ -49,10 +50,11 @@ static bool is_counted(struct tide_thread *t, uint64_t addr)
 {
   const uint64_t region_bytes = 1ull << TIDE_POOL_REGION_BITS;
   uint64_t start = addr & -region_bytes;
+  uint64_t most = tide_pools_were_near(addr) ? LOOK_NEAR : LOOK_BACK;
   struct tide_below block;
   if (is_still_refused(t, addr))
     return true;
-  for (uint64_t i = 0; i < LOOK_BACK && start; i++, start -= region_bytes) {
+  for (uint64_t i = 0; i < most && start; i++, start -= region_bytes) {
     if (tide_live_below(&t->writer.station, start, addr, &block)) {
       refused = is_in(&block, addr) ? block : refused;
       return is_in(&block, addr);

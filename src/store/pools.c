@@ -14,8 +14,11 @@ _Static_assert((int)TIDE_POOL_REGION_BITS == TIDE_LIVE_REGION_BITS, "as the live
 struct pool_region {
   uint64_t number; // and one; 0: none
   uint32_t n;      // blocks
-  uint32_t grain;  // every address that was here is a multiple of 2^grain
+  uint8_t grain;   // every address that was here is a multiple of 2^grain
+  uint8_t pad;
+  uint16_t n_begun; // how often blocks came here anew, as far as it can be counted
 };
+_Static_assert(sizeof(struct pool_region) == 16, "four in a line");
 
 static struct tide_lock pools_lock;
 static struct tide_pool_block *blocks;
@@ -81,6 +84,15 @@ bool tide_pools_are_near(uint64_t addr)
   return region_find(addr);
 }
 
+bool tide_pools_were_near(uint64_t addr)
+{
+  struct pool_region *r = regions ? region_entry(addr >> TIDE_POOL_REGION_BITS) : NULL;
+  if (!r || !r->number)
+    return false;
+  r->n_begun++;
+  return r->n_begun & (r->n_begun - 1);
+}
+
 // NULL: no memory.
 static struct pool_region *region_get(uint64_t addr)
 {
@@ -88,7 +100,8 @@ static struct pool_region *region_get(uint64_t addr)
     return NULL;
   struct pool_region *r = region_entry(addr >> TIDE_POOL_REGION_BITS);
   if (!r->number) {
-    *r = (struct pool_region){(addr >> TIDE_POOL_REGION_BITS) + 1, 0, TIDE_POOL_REGION_BITS};
+    *r = (struct pool_region){.number = (addr >> TIDE_POOL_REGION_BITS) + 1,
+                              .grain = TIDE_POOL_REGION_BITS};
     n_regions++;
   }
   return r;
@@ -129,7 +142,7 @@ bool tide_pools_put(const struct tide_pool_block *block)
   struct pool_region *r = region_get(addr);
   if (!r)
     return false;
-  uint32_t grain = (uint32_t)__builtin_ctzll(addr);
+  uint8_t grain = (uint8_t)__builtin_ctzll(addr);
   r->grain = r->grain < grain ? r->grain : grain;
   r->n++;
   *block_entry(addr) = *block;

@@ -35,3 +35,6 @@ bool tide_pools_take(uint64_t addr, struct tide_pool_block *ret);
 bool tide_pools_take_in(uint64_t from, uint64_t to, struct tide_pool_block *ret);
 // Are there blocks in the 16 KiB of this address?
 bool tide_pools_are_near(uint64_t addr);
+// Were there some, most of the times that this is asked? At the 1st, 2nd, 4th ... it says no: then
+// it is to be looked closely.
+bool tide_pools_were_near(uint64_t addr);

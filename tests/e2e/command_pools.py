@@ -189,3 +189,38 @@ def pools_of_samples(ground):
     expect(500_000 < rows["words"][1] < 780_000, rows)
     expect(rows["odd"][0] == rows["odd"][2] and rows["odd"][3] == 0, rows)
     expect(report["totals"]["live_bytes"] < 40_000, report["totals"])
+
+
+# One block at a time in each piece, ended before the next; and then the pieces are malloc's again.
+TURNS = r"""
+#include <tidemark/tidemark.h>
+#include <stdio.h>
+enum { PIECES = 8, BYTES = 100000, TURNS = 1000 };
+int main(void)
+{
+  static char *pieces[PIECES];
+  int n_told[2] = {0};
+  for (int round = 0; round < 2; round++) {
+    if (!round) tidemark_pool_begin();
+    for (int i = 0; i < PIECES; i++) pieces[i] = malloc(BYTES);
+    if (!round) tidemark_pool_end();
+    for (int i = 0; i < TURNS; i++) {
+      char *block = pieces[i % PIECES] + i * 61;
+      n_told[round] += tidemark_block_alloc(block, 10) == 0 && tidemark_block_free(block) == 0;
+    }
+    if (!round) tidemark_pool_begin();
+    for (int i = 0; i < PIECES; i++) free(pieces[i]);
+    if (!round) tidemark_pool_end();
+  }
+  printf("%d %d\n", n_told[0], n_told[1]);
+  return 0;
+}
+"""
+
+
+@test
+def pools_with_one_block_at_a_time(ground):
+    """Each is told, however often a place is empty; none once the memory is counted as malloc's."""
+    program = ground.build("turns", TURNS, f"-I{INCLUDE}")
+    done = ground.record("-q", "-o", "run.tide", "--", program)
+    expect(done.stdout == "1000 0\n", done.stdout + done.stderr)
