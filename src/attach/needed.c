@@ -71,6 +71,20 @@ static bool is_listed(const struct tide_loaded_list *list, const char *path)
   return false;
 }
 
+// So that there is room before each, as there is where a loader or the kernel puts them.
+static void place(struct tide_loaded *object, uint64_t at)
+{
+  object->bias = at;
+  object->code_lo += at;
+  object->code_hi += at;
+}
+
+static bool is_movable(const struct tide_loaded *object)
+{
+  GElf_Ehdr head;
+  return gelf_getehdr(object->elf->elf, &head) && head.e_type == ET_DYN;
+}
+
 // True: it is a library for this program, and on the list now.
 static bool take_library(struct search *s, const char *path)
 {
@@ -85,9 +99,7 @@ static bool take_library(struct search *s, const char *path)
     tide_loaded_done(&object);
     return false;
   }
-  object.bias = list->n * APART;
-  object.code_lo += object.bias;
-  object.code_hi += object.bias;
+  place(&object, (list->n + 1) * APART);
   TIDE_GROW(list->all, list->n, list->cap);
   list->all[list->n++] = object;
   return true;
@@ -230,6 +242,8 @@ enum tide_err tide_needed_list_make(const char *program, const char *debug_dirs,
   enum tide_err err = tide_loaded_open_file(program, debug_dirs, &first, diag);
   if (err)
     return err;
+  if (is_movable(&first))
+    place(&first, APART);
   TIDE_GROW(list.all, list.n, list.cap);
   list.all[list.n++] = first;
   read_loader_name(&first, s.loader, sizeof s.loader);
