@@ -52,6 +52,17 @@ static bool send_answer(int words, const struct answer *answer)
   return sendmsg(words, &message, MSG_NOSIGNAL) == (ssize_t)sizeof *answer;
 }
 
+// A helper that ends may have orders that it has not read. The kernel tells that once, before it
+// gives what the helper said.
+static ssize_t receive(int words, struct msghdr *message, int flags)
+{
+  ssize_t n;
+  do
+    n = recvmsg(words, message, flags | MSG_CMSG_CLOEXEC);
+  while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+  return n;
+}
+
 static bool receive_answer(int words, struct answer *ret_answer)
 {
   union {
@@ -61,10 +72,7 @@ static bool receive_answer(int words, struct answer *ret_answer)
   struct iovec part = {ret_answer, sizeof *ret_answer};
   struct msghdr message = {
       .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-  ssize_t n;
-  do
-    n = recvmsg(words, &message, MSG_CMSG_CLOEXEC);
-  while (n < 0 && errno == EINTR);
+  ssize_t n = receive(words, &message, 0);
   if (n != (ssize_t)sizeof *ret_answer)
     return false;
   struct cmsghdr *c = CMSG_FIRSTHDR(&message);
@@ -92,7 +100,11 @@ static char await_order(int words, const struct tide_job *job)
   while (poll(&heard, 1, LOOK_MS) <= 0)
     if (tide_job_was_taken_off(job))
       return ORDER_DETACH;
-  return read(words, &order, 1) == 1 ? order : ORDER_DETACH;
+  if (read(words, &order, 1) != 1)
+    return ORDER_DETACH;
+  while (order == ORDER_LOOK && recv(words, &order, 1, MSG_DONTWAIT) == 1)
+    ; // one look does for all that were asked for
+  return order;
 }
 
 static _Noreturn void work(const struct tide_job_options *options, int words)
@@ -165,7 +177,8 @@ int tide_helper_fd(const struct tide_helper *helper)
 bool tide_helper_has_let_go(const struct tide_helper *helper)
 {
   char byte;
-  return recv(helper->words, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+  struct msghdr message = {.msg_iov = &(struct iovec){&byte, 1}, .msg_iovlen = 1};
+  return receive(helper->words, &message, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
 enum tide_err tide_helper_detach(struct tide_helper *helper, struct tide_attached *ret_attached,

@@ -232,9 +232,29 @@ static void clean_caves(const struct tide_job *job)
   }
 }
 
+// A thread that has just loaded a library waits for a tracer that looks at it (agent/loads.c),
+// which is of no use any more. What nobody waits for was missed, and stays unanswered.
+static void release_loader(const struct tide_job *job)
+{
+  TIDE_CLEANUP_FREE struct tide_agent_face *face = tide_alloc(sizeof *face);
+  uint32_t changed, answered;
+  uint64_t at = job->attachment.mark.face;
+  if (!at || !tide_outside_read(job->outside, at, face, sizeof *face) || !face->store_at ||
+      !face->n_seatless)
+    return;
+  uint64_t changed_at = face->store_at + offsetof(struct tide_store_header, objects_changed);
+  uint64_t answered_at = face->store_at + offsetof(struct tide_store_header, objects_answered);
+  if (tide_outside_read(job->outside, changed_at, &changed, sizeof changed) &&
+      tide_outside_read(job->outside, answered_at, &answered, sizeof answered) &&
+      changed == answered + 1)
+    tide_outside_write(job->outside, answered_at, &changed, sizeof changed);
+}
+
 static enum tide_patch_step step_undo(struct tide_job *job)
 {
   enum tide_patch_step step = tide_attachment_undo(&job->attachment, is_at_work, job);
+  if (step == TIDE_STEP_LATER && job->attachment.is_undone)
+    release_loader(job);
   if (step)
     return step;
   clean_caves(job);
@@ -525,6 +545,8 @@ static enum tide_patch_step try_plan(struct tide_job *job, enum tide_err *ret_er
                                      struct tide_diag *diag)
 {
   *ret_err = make_plan(job, diag);
+  if (!*ret_err && job->plan.is_outdated && !job->is_last_try)
+    return TIDE_STEP_REPLAN;
   if (!*ret_err)
     *ret_err = tide_sandbox_check(&job->tracer, diag);
   if (*ret_err)
@@ -622,6 +644,7 @@ enum tide_err tide_job_attach(const struct tide_job_options *options, struct tid
   // What begins has nothing from before.
   enum tide_err err = options->held ? TIDE_ERR_OK : clear_leftovers(job, OF_THE_DEAD, &found, diag);
   for (int i = 0; !err && done == TIDE_STEP_REPLAN && i < MAX_PLANS; i++) {
+    job->is_last_try = i == MAX_PLANS - 1;
     done = put_on(job, &err, diag);
     if (done)
       tide_job_unplan(job);

@@ -190,8 +190,10 @@ static bool plan_function(struct making *m, uint8_t *code)
   if (!is_for_this_machine(m))
     return false;
   m->why = "its code cannot be read";
-  if (!read_code(m, p->entry.at, code, have))
+  if (!read_code(m, p->entry.at, code, have)) {
+    m->plan->is_outdated |= m->outside->memory_fd >= 0;
     return false;
+  }
   m->function = (struct tide_code){code, n ? n : have, p->entry.at};
   m->why = "its code is not that of its file: it was changed, or the file was replaced";
   if (!is_as_in_file(m))

@@ -52,6 +52,7 @@ struct tide_plan {
   size_t n_refusals, refusals_cap;
   struct tide_island_region *regions;
   size_t n_regions, regions_cap;
+  bool is_outdated; // an object has gone since it was listed
 };
 
 // What of these objects is hooked and how, and what cannot be: all that an attach does, of

@@ -125,6 +125,41 @@ def attach_survives_reloaded_allocators(ground):
     expect(target.end() == 0, "it ended otherwise")
 
 
+STORM = """
+#include <dlfcn.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+  struct pollfd asked = {0, POLLIN, 0};
+  write(1, "ready\\n", 6);
+  while (!poll(&asked, 1, 0)) {
+    void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    if (!library || dlclose(library)) return 4;
+    free(malloc(10));
+  }
+  return 0;
+}
+"""
+
+
+@test
+def attach_lets_go_of_who_loads_all_the_time(ground):
+    """Whatever comes in between: nobody waits for a look that will not come, and none is missed."""
+    empty = ground.build("libempty.so", "int nothing;", "-shared", "-fPIC")
+    storm = ground.build("storm", STORM)
+    for library in empty, build(ground)[1]:
+        target = Target(ground, storm, library)
+        for _ in range(4):
+            child, _ = attach(ground, target.pid)
+            target.await_work()
+            err = let_go(child)
+            expect("complete: every event" in err, err)
+            expect(not target.ours(), f"left behind: {target.ours()}")
+        expect(target.end() == 0, "it ended otherwise")
+
+
 @test
 def detach_after_a_hooked_library_is_gone(ground):
     """What was hooked at the attach and is unloaded: all else is taken off."""
