@@ -18,8 +18,7 @@
 #include <unistd.h>
 
 enum { MOST_OBJECTS = 1024, MOST_CACHE_BYTES = 64 << 20 };
-#define APART (UINT64_C(1) << 36)         // so that no two objects have an address in common
-#define STACK_AT UINT64_C(0x7ffffffde000) // about where a process has it
+#define APART (UINT64_C(1) << 36) // so that no two objects have an address in common
 
 struct search {
   struct tide_loaded_list *list;
@@ -267,8 +266,6 @@ struct tide_outside *tide_needed_outside(const struct tide_loaded_list *list)
   *outside = (struct tide_outside){.memory_fd = -1};
   for (size_t i = 0; i < list->n; i++)
     tide_outside_claim(outside, list->all[i].code_lo, list->all[i].code_hi - list->all[i].code_lo);
-  // The stack that each process has above all of them: up to there, memory is free.
-  tide_outside_claim(outside, STACK_AT, 0x1000);
   return outside;
 }
 
