@@ -33,6 +33,7 @@ import looks
 import measure
 import page
 import peers
+import regions
 import said
 import sampling
 import stacks
@@ -366,6 +367,10 @@ def large_processes(bench):
     return looks.looks(bench, BUILD, say)
 
 
+def asking(bench):
+    return regions.regions(bench, ROOT, BUILD, say)
+
+
 def rust_tests(bench):
     return suites.suites(bench, ROOT, say)
 
@@ -373,7 +378,7 @@ def rust_tests(bench):
 SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage,
             "devices": by_device, "said": overhead_said, "sampling": by_samples,
             "startup": startup, "finish": finish, "forks": processes, "memory": memory,
-            "looks": large_processes, "suites": rust_tests,
+            "looks": large_processes, "regions": asking, "suites": rust_tests,
             "stacks": new_stacks, "threads": crowds, "attach": running_already, "naming": naming,
             "imports": foreign, "exports": writing, "page": browser}
 

@@ -252,6 +252,19 @@ def looks_lines(entry):
     return lines
 
 
+def regions_lines(rows):
+    ways = list(rows[0]["ns"])
+    lines = header(["ns each", *ways, *(f"{way}, at best" for way in ways),
+                    "instructions, no recorder", "with it"])
+    for one in rows:
+        cells = [f"{number(one['ns'][way]['median'])} ({spread(one['ns'][way], 0)})"
+                 for way in ways]
+        cells += [number(one["low_ns"][way]["low"]) for way in ways]
+        cells += [number(n, 0) if n else "" for n in one["instructions"]]
+        lines.append(row([one["deed"], *cells]))
+    return lines
+
+
 def suites_lines(entry):
     lines = header([f"{entry['n_tests']:,} tests", "processor seconds", "times plain",
                     "wall seconds"])
@@ -375,6 +388,11 @@ SECTIONS = [
      "time and peak memory of the look. Of a recording they are at most a fiftieth of a core and "
      "what a run has to begin with, a quarter of a second, for programs that wait, and a hundredth "
      "and a thirty-second of a second for those that work.", looks_lines),
+    ("regions", "What asking costs",
+     "Functions of `<tidemark/tidemark.h>`, called through a pointer, in a loop and so with warm "
+     "caches: by the program's own clock the median of 40 rounds of 20,000 (of a process's "
+     "numbers 20), the medians of the repeats, and the lowest round of all. Instructions are "
+     "callgrind's, of the whole call, in a preloaded program.", regions_lines),
     ("suites", "Rust tests under a profiler",
      "A suite of tests in one program, 2,000 words put into an index by each, some 3,500 "
      "allocations: each test under a `Profiler` of its own, with assertions about what it "
