@@ -23,7 +23,7 @@ def row(cells):
 
 
 def number(value, digits=1):
-    return f"{value:,.{digits}f}"
+    return f"{round(value, digits) + 0:,.{digits}f}"  # and no -0
 
 
 def spread(summary, digits=1):
