@@ -90,15 +90,15 @@ static void keep_signals_off(void)
   sigprocmask(SIG_BLOCK, &all, NULL);
 }
 
-// The command's end is an order to detach; and what another tidemark has taken off is not waited
-// for until the process ends.
+// The command's end is an order to detach; and where there is nothing left to detach, the end of
+// the process is not waited for.
 static char await_order(int words, const struct tide_job *job)
 {
   enum { LOOK_MS = 500 };
   struct pollfd heard = {words, POLLIN, 0};
   char order;
   while (poll(&heard, 1, LOOK_MS) <= 0)
-    if (tide_job_was_taken_off(job))
+    if (tide_job_is_over(job))
       return ORDER_DETACH;
   if (read(words, &order, 1) != 1)
     return ORDER_DETACH;

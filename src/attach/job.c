@@ -660,6 +660,16 @@ enum tide_err tide_job_attach(const struct tide_job_options *options, struct tid
   return TIDE_ERR_OK;
 }
 
+// A process that ends has no memory a moment before it is seen to have ended.
+static bool was_replaced(const struct tide_job *job)
+{
+  enum { MOMENT_MS = 20 };
+  if (tide_outside_lives(job->outside))
+    return false;
+  pause_ms(MOMENT_MS);
+  return !has_ended(job);
+}
+
 // Mostly since somebody else traces it by now.
 static enum tide_err not_let_go(const struct tide_job *job, struct tide_diag *diag)
 {
@@ -679,6 +689,7 @@ enum tide_err tide_job_detach(struct tide_job *job, struct tide_attached *ret_at
   enum tide_patch_step done = TIDE_STEP_DONE;
   bool found;
   job->one_stopped_ns = job->all_stopped_ns = 0;
+  bool is_another = was_replaced(job);
   if (job->was_added_to) { // the notes in the process say what there is
     tide_job_unplan(job);
     err = clear_leftovers(job, OF_ALL, &found, diag);
@@ -686,6 +697,7 @@ enum tide_err tide_job_detach(struct tide_job *job, struct tide_attached *ret_at
     done = take_off(job);
   }
   summarize(job, ret_attached);
+  ret_attached->was_replaced = is_another;
   for (size_t i = 0; i < job->attachment.n_ranges; i++)
     ret_attached->left_bytes +=
         job->attachment.ranges[i].is_mapped ? job->attachment.ranges[i].n_bytes : 0;
@@ -695,14 +707,14 @@ enum tide_err tide_job_detach(struct tide_job *job, struct tide_attached *ret_at
   return err;
 }
 
-// The mark is the last to go, and a process's memory cannot be read once it is another program.
-bool tide_job_was_taken_off(const struct tide_job *job)
+// The mark is the last to go.
+bool tide_job_is_over(const struct tide_job *job)
 {
   const struct tide_agent_mark *mark = &job->attachment.mark;
   uint64_t magic = 0;
   bool is_there =
       tide_outside_read(job->outside, mark->base, &magic, sizeof magic) && magic == TIDE_AGENT_MARK;
-  return !is_there && tide_outside_lives(job->outside);
+  return !is_there && (tide_outside_lives(job->outside) || was_replaced(job));
 }
 
 enum tide_err tide_job_clear(const struct tide_job_options *options, bool *ret_found,

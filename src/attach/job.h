@@ -32,6 +32,7 @@ struct tide_attached {
   uint64_t one_stopped_ns; // the longest that a single thread stood still
   uint64_t all_stopped_ns; // and the longest that all did
   uint64_t left_bytes;     // mapped in the process and left there
+  bool was_replaced;       // it has become another program meanwhile
   uint64_t held_back;      // signals that came for the thread that is held: a bit each, from 1 on
   char refused[512];       // functions that could not be hooked, with reasons; ""
   char unhooked[512];      // those of an allocator that has no other way in (plan.h); ""
@@ -45,9 +46,9 @@ enum tide_err tide_job_attach(const struct tide_job_options *options, struct tid
 enum tide_err tide_job_detach(struct tide_job *job, struct tide_attached *ret_attached,
                               struct tide_diag *diag);
 
-// Has another tidemark taken it off meanwhile? What has ended, or has become another program, was
-// not.
-bool tide_job_was_taken_off(const struct tide_job *job);
+// Is there nothing to detach any more? Another tidemark has taken it off, or the process has become
+// another program. Not if it has ended.
+bool tide_job_is_over(const struct tide_job *job);
 
 // Libraries have come or gone since. Hooks the allocators among them, as those before; what cannot
 // be is written into the store for the report. Whoever attached may be gone; if it is the caller,
@@ -73,8 +74,8 @@ enum tide_err tide_helper_start(const struct tide_job_options *options,
                                 struct tide_diag *diag);
 // Libraries have come or gone: the helper looks (tide_job_look_again). Any thread.
 void tide_helper_look_again(struct tide_helper *helper);
-// Readable once the helper has ended by itself: it has let go, as another tidemark has taken off
-// what was put on; or it was killed, and what it put on goes on recording.
+// Readable once the helper has ended by itself: as there was nothing to detach any more; or it was
+// killed, and what it put on goes on recording.
 int tide_helper_fd(const struct tide_helper *helper);
 bool tide_helper_has_let_go(const struct tide_helper *helper);
 // Detaches, and ends the helper. If the process has ended meanwhile, that is fine, too.

@@ -357,7 +357,7 @@ static bool wait_for_end(const struct session *s)
       continue;
     }
     if (n > 0)
-      return fds[0].revents;
+      return poll(fds, 1, 0) > 0;
     if (tide_monotonic_ns() >= until_ns)
       return false;
   }
@@ -400,6 +400,8 @@ static void finish_session(struct session *s, struct tide_attach_result *result)
   if (result->has_ended) // then there was nothing to let go
     result->detach_err = TIDE_ERR_OK;
   struct tide_watch_end end = {.kind = TIDE_END_DETACHED, .time_ns = tide_monotonic_ns()};
+  if (result->let_go.was_replaced && !result->detach_err)
+    end.kind = TIDE_END_EXECED;
   if (result->has_ended)
     tide_pid_end(s->pid_fd, s->options->pid, &end.kind, &end.value);
   run->pid = s->options->pid;

@@ -543,6 +543,20 @@ def attach_that_another_tidemark_ends(ground):
 
 
 @test
+def attach_to_what_becomes_another_program(ground):
+    """That is the end of the recording, and is said."""
+    target = Target(ground, "sh", "-c", "echo ready; read word; exec sleep 1000")
+    child, _ = attach(ground, target.pid)
+    target.child.stdin.write("go\n")
+    target.child.stdin.flush()
+    status, _, err = finish(child)
+    expect(status == 0 and "sh replaced itself by exec after" in err, f"{status}: {err}")
+    expect(ground.report("x.tide")["image"]["end"] == "execed", "it ended otherwise")
+    target.child.kill()
+    target.child.communicate()
+
+
+@test
 def attach_whose_helper_alone_is_killed(ground):
     """What it put on goes on recording."""
     target = Target(ground, ground.build("told", TOLD, "-pthread"), 1)
