@@ -10,96 +10,18 @@
 #include "unit.h"
 
 #include "base/alloc.h"
-#include "findings/findings.h"
+#include "leak_fixture.h"
 #include "words/finding_words.h"
 #include "words/residence_words.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKS = 24, LEAKY = 1, STEADY = 2, FRAMES = 3, BLOCK = 1000, RUN_MS = 1000 };
-#define MS UINT64_C(1000000)
-
-static size_t lookup(void *context, uint32_t module, uint64_t addr, struct tide_symbol_frame *out,
-                     size_t max)
-{
-  static const struct tide_symbol_frame names[] = {{"leaky", "/src/a.c", 11, false},
-                                                   {"steady", "/src/a.c", 22, false}};
-  if (addr < 1 || addr > 2)
-    return 0;
-  out[0] = names[addr - 1];
-  return 1;
-}
-static const struct tide_symbol_object *object(void *context, uint32_t module)
-{
-  return NULL;
-}
-static const struct tide_name_source names = {.lookup = lookup, .object = object};
-
-// One place adds a block per step and frees none; another allocates three and frees them.
-static struct tide_capture *leaking(int64_t per_look)
-{
-  struct tide_capture *capture = tide_capture_new();
-  capture->images = tide_alloc(sizeof *capture->images);
-  capture->n_images = 1;
-  capture->finished = true;
-  struct tide_image *image = capture->images;
-  image->exe = tide_strdup("/src/a");
-  image->cmdline = tide_strdup("");
-  image->allocator = tide_strdup("");
-  image->end_ns = RUN_MS * MS;
-  image->end_kind = TIDE_END_EXITED;
-  image->has_temp_bytes = image->has_resized_bytes = image->has_counts = true;
-  image->modules = tide_alloc_array(2, sizeof *image->modules);
-  image->modules[0].path = tide_strdup("");
-  image->modules[1] = (struct tide_module){.path = tide_strdup("/src/a"), .end = 4096};
-  image->n_modules = 2;
-  image->frames = tide_alloc_array(FRAMES, sizeof *image->frames);
-  for (uint32_t i = 1; i < FRAMES; i++)
-    image->frames[i] = (struct tide_frame){.pc = i + 1, .module = 1}; // a call ends there
-  image->n_frames = FRAMES;
-  image->threads = tide_alloc_array(2, sizeof *image->threads);
-  image->n_threads_known = 2;
-  image->threads[1].n_owners = 1;
-  image->sites = tide_alloc_array(2, sizeof *image->sites);
-  image->n_sites = 2;
-  uint64_t n = (uint64_t)per_look * LOOKS;
-  image->sites[0] = (struct tide_site){.stack = LEAKY, .thread = 1};
-  image->sites[0].n_alloc = n;
-  image->sites[0].b_alloc = n * BLOCK;
-  image->sites[0].peak_blocks = (int64_t)n;
-  image->sites[0].peak_bytes = (int64_t)n * BLOCK;
-  image->sites[0].last_ns = RUN_MS * MS;
-  image->sites[1] = (struct tide_site){.stack = STEADY, .thread = 1};
-  image->sites[1].n_alloc = image->sites[1].n_free = 3 * n;
-  image->sites[1].b_alloc = image->sites[1].b_free = 3 * n * BLOCK;
-  image->peak_bytes = (int64_t)n * BLOCK;
-  image->peak_blocks = (int64_t)n;
-  image->snapshots = tide_alloc_array(LOOKS, sizeof *image->snapshots);
-  image->ticks = tide_alloc_array(LOOKS, sizeof *image->ticks);
-  image->n_snapshots = image->n_ticks = LOOKS;
-  for (int i = 0; i < LOOKS; i++) {
-    uint64_t at = RUN_MS * MS / LOOKS * (uint64_t)(i + 1);
-    int64_t held = per_look * (i + 1);
-    image->snapshots[i] =
-        (struct tide_snapshot){.time_ns = at, .rows = tide_alloc(sizeof *image->snapshots->rows)};
-    image->snapshots[i].rows[0] =
-        (struct tide_snapshot_row){LEAKY, held * BLOCK, held, (uint64_t)per_look, BLOCK};
-    image->snapshots[i].n_rows = held != 0;
-    image->ticks[i] = (struct tide_tick){.time_ns = at,
-                                         .live_bytes = held * BLOCK,
-                                         .live_blocks = held,
-                                         .n_alloc = (uint64_t)held * 4};
-  }
-  image->snapshots[LOOKS - 1].kind = TIDE_SNAPSHOT_END;
-  return capture;
-}
-
 // The second place has large blocks, which were looked at when they were freed.
 static struct tide_capture *roomy(uint64_t n_looked, uint64_t touched_bytes)
 {
   enum { N = 100, LARGE = 1 << 20, AT_PEAK = 4 };
-  struct tide_capture *capture = leaking(1);
+  struct tide_capture *capture = tide_leaking_capture(1);
   struct tide_image *image = capture->images;
   struct tide_site *site = &image->sites[1];
   image->has_touches = true;
@@ -115,32 +37,9 @@ static struct tide_capture *roomy(uint64_t n_looked, uint64_t touched_bytes)
   return capture;
 }
 
-struct judged {
-  struct tide_capture *capture;
-  struct tide_profile *profile;
-  struct tide_naming *naming;
-  struct tide_findings *findings;
-};
-
-static struct judged judge(struct tide_capture *capture)
-{
-  struct judged j = {.capture = capture, .profile = tide_profile_new(capture, 0)};
-  j.naming = tide_naming_new_from(capture->images, &names);
-  j.findings = tide_findings_new(j.profile, j.naming);
-  return j;
-}
-
-static void judged_done(struct judged *j)
-{
-  tide_findings_free(j->findings);
-  tide_naming_free(j->naming);
-  tide_profile_free(j->profile);
-  tide_capture_free(j->capture);
-}
-
 static void a_leak_has_its_numbers_and_line(void **state)
 {
-  struct judged j = judge(leaking(10));
+  struct judged j = tide_judge(tide_leaking_capture(10));
   assert_int_equal(j.findings->n, 1);
   const struct tide_finding *found = j.findings->items;
   assert_int_equal(found->rule, TIDE_RULE_LEAK);
@@ -155,161 +54,34 @@ static void a_leak_has_its_numbers_and_line(void **state)
                       "through the run were never freed, 234.4 KiB, which grew by 234.4 KiB a "
                       "second.");
   free(text);
-  judged_done(&j);
+  tide_judged_done(&j);
 }
 
 static void what_a_clean_up_frees_is_growth(void **state)
 {
-  struct tide_capture *capture = leaking(10);
+  struct tide_capture *capture = tide_leaking_capture(10);
   capture->images->sites[0].n_free = 10 * LOOKS;
   capture->images->sites[0].b_free = 10 * LOOKS * BLOCK;
-  struct judged j = judge(capture);
+  struct judged j = tide_judge(capture);
   assert_int_equal(j.findings->n, 1);
   assert_int_equal(j.findings->items[0].rule, TIDE_RULE_GROWTH);
-  judged_done(&j);
+  tide_judged_done(&j);
 }
 
 static void what_still_runs_does_not_leak(void **state)
 {
-  struct tide_capture *capture = leaking(10);
+  struct tide_capture *capture = tide_leaking_capture(10);
   capture->images->end_kind = TIDE_END_DETACHED;
-  struct judged j = judge(capture);
+  struct judged j = tide_judge(capture);
   assert_int_equal(j.findings->items[0].rule, TIDE_RULE_GROWTH);
-  judged_done(&j);
-}
-
-// Nothing but what is held was allocated.
-static struct tide_capture *loading(uint64_t cpu_ns)
-{
-  struct tide_capture *capture = leaking(10);
-  for (int i = 0; i < LOOKS; i++)
-    capture->images->ticks[i].n_alloc /= 4;
-  capture->images->cpu_ns = cpu_ns;
-  return capture;
-}
-
-static void a_loader_may_keep_what_it_reads(void **state)
-{
-  static const uint64_t works[] = {0, RUN_MS * MS / 4, RUN_MS * MS}; // 0: not known
-  for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
-    struct judged j = judge(loading(works[i]));
-    assert_int_equal(j.findings->n, 0);
-    judged_done(&j);
-  }
-}
-
-static void who_waits_and_frees_nothing_is_no_loader(void **state)
-{
-  struct judged j = judge(loading(RUN_MS * MS / 5));
-  assert_int_equal(j.findings->n, 1);
-  assert_int_equal(j.findings->items[0].rule, TIDE_RULE_LEAK);
-  assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_MEDIUM);
-  assert_false(j.findings->items[0].is_note);
-  judged_done(&j);
-}
-
-static void growth_that_ends_is_none(void **state)
-{
-  struct tide_capture *capture = leaking(10);
-  for (int i = LOOKS / 2; i < LOOKS; i++)
-    capture->images->snapshots[i].rows[0] = capture->images->snapshots[LOOKS / 2].rows[0];
-  struct judged j = judge(capture);
-  assert_int_equal(j.findings->n, 0);
-  judged_done(&j);
-}
-
-// In its last third less comes to stay, and so much of what comes and goes.
-static struct tide_capture *slower(int64_t leaked, int64_t made)
-{
-  struct tide_capture *capture = leaking(10);
-  for (int i = LOOKS * 2 / 3; i < LOOKS; i++) {
-    struct tide_snapshot *look = &capture->images->snapshots[i];
-    look->rows[0].live_blocks = look[-1].rows[0].live_blocks + leaked;
-    look->rows[0].live_bytes = look->rows[0].live_blocks * BLOCK;
-    capture->images->ticks[i].n_alloc = capture->images->ticks[i - 1].n_alloc + (uint64_t)made;
-  }
-  return capture;
-}
-
-static void a_program_that_gets_less_of_the_machine_grows_slower(void **state)
-{
-  struct judged j = judge(slower(4, 16));
-  assert_int_equal(j.findings->n, 1);
-  assert_int_equal(j.findings->items[0].rule, TIDE_RULE_LEAK);
-  judged_done(&j);
-  j = judge(slower(4, 40)); // it does as much as ever: what grew levels off
-  assert_int_equal(j.findings->n, 0);
-  judged_done(&j);
-}
-
-// From a look on nothing is made any more: half of what was held goes at once, the rest with the
-// end.
-static struct tide_capture *taken_down(int64_t per_look, int from)
-{
-  struct tide_capture *capture = leaking(per_look);
-  struct tide_image *image = capture->images;
-  image->sites[0].n_free = image->sites[0].n_alloc = (uint64_t)per_look * (uint64_t)from;
-  image->sites[0].b_free = image->sites[0].b_alloc = image->sites[0].n_alloc * BLOCK;
-  image->sites[0].peak_blocks = per_look * from;
-  image->sites[0].peak_bytes = per_look * from * BLOCK;
-  image->peak_blocks = image->sites[0].peak_blocks;
-  image->peak_bytes = image->sites[0].peak_bytes;
-  for (int i = 0; i < LOOKS; i++) {
-    struct tide_tick *tick = &image->ticks[i];
-    struct tide_snapshot *look = &image->snapshots[i];
-    int64_t held = i < from ? per_look * (i + 1) : i < LOOKS - 1 ? per_look * from / 2 : 0;
-    look->rows[0].live_blocks = held;
-    look->rows[0].live_bytes = held * BLOCK;
-    look->rows[0].n_alloc = i < from ? (uint64_t)per_look : 0;
-    look->n_rows = held != 0;
-    tick->live_blocks = held;
-    tick->live_bytes = held * BLOCK;
-    tick->n_alloc = (uint64_t)per_look * 4 * (uint64_t)(i < from ? i + 1 : from);
-    tick->n_free = tick->n_alloc - (uint64_t)held;
-  }
-  return capture;
-}
-
-// A few blocks take no sixth of a run to be freed: somebody else had the machine.
-static void an_end_that_is_held_up_hides_no_growth(void **state)
-{
-  struct judged j = judge(taken_down(10, LOOKS - 4));
-  assert_int_equal(j.findings->n, 1);
-  assert_int_equal(j.findings->items[0].rule, TIDE_RULE_GROWTH);
-  assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_HIGH);
-  assert_int_equal(j.findings->items[0].evidence[TIDE_EVIDENCE_OF_BLOCKS], 10 * (LOOKS - 4));
-  judged_done(&j);
-  struct tide_capture *capture = taken_down(10, LOOKS - 4);
-  capture->images->ticks[LOOKS - 1].n_alloc++; // the last word of a program
-  capture->images->ticks[LOOKS - 1].n_free++;
-  j = judge(capture);
-  assert_int_equal(j.findings->n, 1);
-  judged_done(&j);
-}
-
-static void an_end_of_many_frees_is_a_part_of_the_course(void **state)
-{
-  struct judged j = judge(taken_down(RUN_MS, LOOKS - 4));
-  assert_int_equal(j.findings->n, 1);
-  judged_done(&j);
-  j = judge(taken_down(RUN_MS * 3, LOOKS - 4));
-  for (size_t i = 0; i < j.findings->n; i++)
-    assert_int_not_equal(j.findings->items[i].rule, TIDE_RULE_GROWTH);
-  judged_done(&j);
-}
-
-static void what_goes_long_before_the_end_is_no_growth(void **state)
-{
-  struct judged j = judge(taken_down(10, LOOKS * 3 / 4));
-  assert_int_equal(j.findings->n, 0);
-  judged_done(&j);
+  tide_judged_done(&j);
 }
 
 static void samples_are_less_sure(void **state)
 {
-  struct tide_capture *capture = leaking(10);
+  struct tide_capture *capture = tide_leaking_capture(10);
   capture->images->sampled_every_bytes = 4096;
-  struct judged j = judge(capture);
+  struct judged j = tide_judge(capture);
   assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_MEDIUM);
   struct tide_finding *finding = &j.findings->items[0];
   assert_int_equal(finding->saving.exactness, TIDE_ESTIMATED);
@@ -318,39 +90,39 @@ static void samples_are_less_sure(void **state)
   char *words = tide_finding_sentence(finding, j.naming, (struct tide_style){.utf8 = true});
   assert_non_null(strstr(words, "leaks: ≈ 240 of the ≈ 240 blocks"));
   free(words);
-  judged_done(&j);
+  tide_judged_done(&j);
 }
 
 static void what_lacks_is_not_judged(void **state)
 {
-  struct tide_capture *capture = leaking(10);
+  struct tide_capture *capture = tide_leaking_capture(10);
   capture->images->lacks = TIDE_LACK_BLOCKS | TIDE_LACK_TEMP;
-  struct judged j = judge(capture);
+  struct judged j = tide_judge(capture);
   assert_int_equal(j.findings->n, 0);
   assert_true(j.findings->unjudged >> TIDE_RULE_LEAK & 1);
   assert_true(j.findings->unjudged >> TIDE_RULE_TEMPORARY & 1);
   char *words = tide_findings_unjudged_words(j.findings);
   assert_non_null(strstr(words, "leak"));
   free(words);
-  judged_done(&j);
+  tide_judged_done(&j);
 }
 
 static void too_few_looks_are_said(void **state)
 {
-  struct tide_capture *capture = leaking(10);
+  struct tide_capture *capture = tide_leaking_capture(10);
   for (int i = 4; i < LOOKS; i++)
     free(capture->images->snapshots[i].rows);
   capture->images->n_snapshots = 4;
-  struct judged j = judge(capture);
+  struct judged j = tide_judge(capture);
   assert_true(j.findings->is_short);
   assert_int_equal(j.findings->n, 0);
-  judged_done(&j);
+  tide_judged_done(&j);
 }
 
 // Of 12 moments 7 looks: the same is told, but not that it is wrong.
 static void few_looks_are_less_sure(void **state)
 {
-  struct tide_capture *capture = leaking(10);
+  struct tide_capture *capture = tide_leaking_capture(10);
   struct tide_image *image = capture->images;
   size_t n = 0;
   for (size_t i = 0; i < LOOKS; i++)
@@ -359,7 +131,7 @@ static void few_looks_are_less_sure(void **state)
     else
       free(image->snapshots[i].rows);
   image->n_snapshots = n;
-  struct judged j = judge(capture);
+  struct judged j = tide_judge(capture);
   assert_int_equal(j.findings->n, 1);
   assert_int_equal(j.findings->items[0].rule, TIDE_RULE_LEAK);
   assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_LOW);
@@ -371,45 +143,45 @@ static void few_looks_are_less_sure(void **state)
   assert_non_null(strstr(title, "prog: nothing wrong found by the "));
   assert_non_null(strstr(title, " rules, 1 note"));
   free(title);
-  judged_done(&j);
+  tide_judged_done(&j);
 }
 
 // A place without a name may be what the whole program allocates through.
 static void a_place_without_a_name_is_not_accused(void **state)
 {
-  struct tide_capture *capture = leaking(10);
+  struct tide_capture *capture = tide_leaking_capture(10);
   capture->images->frames[LEAKY].pc = 100; // of which nobody knows a name
-  struct judged j = judge(capture);
+  struct judged j = tide_judge(capture);
   assert_int_equal(j.findings->n, 1);
   assert_int_equal(j.findings->items[0].rule, TIDE_RULE_LEAK);
   assert_true(j.findings->items[0].is_note);
   char *heading = tide_finding_heading(j.findings->items, (struct tide_style){0});
   assert_non_null(strstr(heading, "a note: nothing wrong by itself"));
   free(heading);
-  judged_done(&j);
+  tide_judged_done(&j);
 }
 
 // The heap is the smaller part of what the program has in memory.
 static void little_of_the_memory_is_not_sure(void **state)
 {
-  struct tide_capture *capture = leaking(10);
+  struct tide_capture *capture = tide_leaking_capture(10);
   capture->images->page_peak_bytes = 20 * 10 * LOOKS * BLOCK;
-  struct judged j = judge(capture);
+  struct judged j = tide_judge(capture);
   assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_LOW);
   assert_true(j.findings->items[0].is_note);
-  judged_done(&j);
-  capture = leaking(10);
+  tide_judged_done(&j);
+  capture = tide_leaking_capture(10);
   capture->images->page_peak_bytes = 100 * 10 * LOOKS * BLOCK;
-  j = judge(capture);
+  j = tide_judge(capture);
   assert_int_equal(j.findings->n, 0);
-  judged_done(&j);
-  capture = leaking(10);
+  tide_judged_done(&j);
+  capture = tide_leaking_capture(10);
   capture->images->page_peak_bytes = 100 * 10 * LOOKS * BLOCK;
   capture->images->max_rss_bytes = 3 * 10 * LOOKS * BLOCK; // reserved, and not used
-  j = judge(capture);
+  j = tide_judge(capture);
   assert_int_equal(j.findings->items[0].confidence, TIDE_CONFIDENCE_HIGH);
   assert_false(j.findings->items[0].is_note);
-  judged_done(&j);
+  tide_judged_done(&j);
 }
 
 // ---- numbers that no program ever had ----
@@ -451,16 +223,16 @@ static void nothing_breaks_on_any_numbers(void **state)
 {
   for (seed = 1; seed < 500u * 7919u; seed += 7919) {
     uint64_t kept = seed;
-    struct tide_capture *capture = leaking(10);
+    struct tide_capture *capture = tide_leaking_capture(10);
     spoil(capture->images);
-    struct judged j = judge(capture);
+    struct judged j = tide_judge(capture);
     for (size_t i = 0; i < j.findings->n; i++) {
       free(tide_finding_sentence(&j.findings->items[i], j.naming, TIDE_STYLE_PLAIN));
       free(tide_finding_saving_words(&j.findings->items[i], TIDE_STYLE_PLAIN));
       for (int k = 0; k < TIDE_EVIDENCES_N; k++)
         assert_true(j.findings->items[i].evidence[k] >= 0);
     }
-    judged_done(&j);
+    tide_judged_done(&j);
     seed = kept;
   }
 }
@@ -470,7 +242,7 @@ static void nothing_breaks_on_any_numbers(void **state)
 static void check_table_of_rss(uint64_t later_bytes, bool is_stale, bool is_blurred)
 {
   const uint64_t mib = 1 << 20;
-  struct tide_capture *capture = leaking(10);
+  struct tide_capture *capture = tide_leaking_capture(10);
   struct tide_image *image = capture->images;
   image->has_resident = true;
   for (int i = 0; i < LOOKS; i++)
@@ -491,7 +263,7 @@ static void check_table_of_rss(uint64_t later_bytes, bool is_stale, bool is_blur
   for (int i = 0; i < 2; i++)
     table->arenas[i] =
         (struct tide_residence_arena){.is_main = !i, .in_use = 5 * mib, .free = 30 * mib};
-  struct judged j = judge(capture);
+  struct judged j = tide_judge(capture);
   const struct tide_finding *found = NULL;
   for (size_t i = 0; i < j.findings->n; i++)
     if (j.findings->items[i].rule == TIDE_RULE_ARENAS)
@@ -501,7 +273,7 @@ static void check_table_of_rss(uint64_t later_bytes, bool is_stale, bool is_blur
       found ? tide_finding_sentence(found, j.naming, TIDE_STYLE_PLAIN) : tide_strdup("");
   assert_int_equal(strstr(text, "later 187.0 MiB were resident, and nobody looked") != NULL,
                    is_stale);
-  judged_done(&j);
+  tide_judged_done(&j);
 }
 
 static void a_table_of_before_says_so(void **state)
@@ -541,7 +313,7 @@ static void what_large_blocks_did_not_use_is_found(void **state)
     struct tide_capture *capture = roomy(cases[i].n_looked, cases[i].touched_bytes);
     capture->images->swapped_bytes = cases[i].swapped_bytes;
     capture->images->has_touches = cases[i].is_known;
-    struct judged j = judge(capture);
+    struct judged j = tide_judge(capture);
     const struct tide_finding *finding = untouched_of(&j);
     assert_int_equal(finding != NULL, cases[i].fires);
     if (finding) {
@@ -551,7 +323,7 @@ static void what_large_blocks_did_not_use_is_found(void **state)
       assert_int_equal(finding->saving.exactness, TIDE_ESTIMATED);
       assert_int_equal(finding->evidence[TIDE_EVIDENCE_OF_TOUCHED_BYTES], cases[i].touched_bytes);
     }
-    judged_done(&j);
+    tide_judged_done(&j);
   }
 }
 
@@ -581,7 +353,7 @@ static void what_is_missing_is_said(void **state)
     capture->finished = !cases[i].is_open;
     capture->roll.n_rows = cases[i].has_roll;
     capture->roll.rows = cases[i].has_roll ? tide_alloc(sizeof *capture->roll.rows) : NULL;
-    struct judged j = judge(capture);
+    struct judged j = tide_judge(capture);
     const struct tide_finding *finding = untouched_of(&j);
     assert_non_null(finding);
     assert_int_equal(finding->confidence, TIDE_CONFIDENCE_HIGH - cases[i].steps);
@@ -591,7 +363,7 @@ static void what_is_missing_is_said(void **state)
     else
       assert_null(strchr(words, ';') ? strstr(words, "recorded") : NULL);
     free(words);
-    judged_done(&j);
+    tide_judged_done(&j);
   }
 }
 
@@ -682,7 +454,7 @@ static void what_may_be_in_use_is_not_called_free(void **state)
     table->rows[TIDE_RESIDENCE_FREE] = table->pinned = 64 << 20;
     table->sum = table->rss_before = table->rss_after = 68 << 20;
     image->n_ticks = 0; // a process that runs
-    struct judged j = judge(capture);
+    struct judged j = tide_judge(capture);
     bool fires = false;
     for (size_t k = 0; k < j.findings->n; k++)
       fires |= j.findings->items[k].rule == TIDE_RULE_FRAGMENTED;
@@ -691,7 +463,7 @@ static void what_may_be_in_use_is_not_called_free(void **state)
     bool is_doubted = strstr(words, ", or in blocks from before, 64.0 MiB") != NULL;
     assert_int_equal(is_doubted, !cases[i].fires);
     free(words);
-    judged_done(&j);
+    tide_judged_done(&j);
   }
 }
 
@@ -704,7 +476,7 @@ static void blocks_from_elsewhere_are_counted(void **state)
     uint64_t n_taken, n_chains; // of 20,002 blocks, 20,000 by resizes
   } cases[] = {{0, 0}, {19000, 1002}, {19600, 402}, {20000, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct tide_capture *capture = leaking(10);
+    struct tide_capture *capture = tide_leaking_capture(10);
     struct tide_image *image = capture->images;
     struct tide_site *site = &image->sites[1];
     site->n_alloc = site->n_free = 20002;
@@ -716,7 +488,7 @@ static void blocks_from_elsewhere_are_counted(void **state)
     site->first_count = 0;
     image->counts = (struct tide_counts){tide_alloc(sizeof *image->counts.items), 1, 1};
     image->counts.items[0] = 20002 - cases[i].n_taken;
-    struct judged j = judge(capture);
+    struct judged j = tide_judge(capture);
     const struct tide_finding *found = NULL;
     for (size_t k = 0; k < j.findings->n; k++)
       if (j.findings->items[k].rule == TIDE_RULE_RESERVE)
@@ -724,7 +496,7 @@ static void blocks_from_elsewhere_are_counted(void **state)
     assert_int_equal(found != NULL, cases[i].n_chains != 0);
     if (found)
       assert_int_equal(found->evidence[TIDE_EVIDENCE_OF_CONTAINERS], cases[i].n_chains);
-    judged_done(&j);
+    tide_judged_done(&j);
   }
 }
 
@@ -747,7 +519,7 @@ static void what_no_table_saw_is_judged_by_ticks(void **state)
                {80, 10, 95, false, 20, 90}}; // for how long it was so
                                              // nobody knows
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct tide_capture *capture = leaking(10);
+    struct tide_capture *capture = tide_leaking_capture(10);
     struct tide_image *image = capture->images;
     image->has_resident = true;
     for (int k = 0; k < LOOKS; k++) {
@@ -768,7 +540,7 @@ static void what_no_table_saw_is_judged_by_ticks(void **state)
                                                  .has_recorder = true};
     image->residences->rows[TIDE_RESIDENCE_BLOCKS] = 93 * mib;
     image->residences->rows[TIDE_RESIDENCE_FILES] = 2 * mib;
-    struct judged j = judge(capture);
+    struct judged j = tide_judge(capture);
     const struct tide_finding *found = NULL;
     for (size_t k = 0; k < j.findings->n; k++)
       if (j.findings->items[k].rule == TIDE_RULE_FRAGMENTED)
@@ -778,7 +550,7 @@ static void what_no_table_saw_is_judged_by_ticks(void **state)
       assert_int_equal(found->confidence, TIDE_CONFIDENCE_LOW);
       assert_true(found->is_note);
     }
-    judged_done(&j);
+    tide_judged_done(&j);
   }
 }
 
@@ -794,13 +566,6 @@ UNIT_TESTS(findings_test)
       cmocka_unit_test(a_leak_has_its_numbers_and_line),
       cmocka_unit_test(what_a_clean_up_frees_is_growth),
       cmocka_unit_test(what_still_runs_does_not_leak),
-      cmocka_unit_test(a_loader_may_keep_what_it_reads),
-      cmocka_unit_test(who_waits_and_frees_nothing_is_no_loader),
-      cmocka_unit_test(growth_that_ends_is_none),
-      cmocka_unit_test(a_program_that_gets_less_of_the_machine_grows_slower),
-      cmocka_unit_test(an_end_that_is_held_up_hides_no_growth),
-      cmocka_unit_test(an_end_of_many_frees_is_a_part_of_the_course),
-      cmocka_unit_test(what_goes_long_before_the_end_is_no_growth),
       cmocka_unit_test(samples_are_less_sure),
       cmocka_unit_test(what_lacks_is_not_judged),
       cmocka_unit_test(too_few_looks_are_said),
