@@ -14,7 +14,9 @@ async function turnTo(page, hash) {
 }
 
 const cells = (page, of) =>
-  page.locator(`table tbody tr ${of}`).evaluateAll((all) => all.map((one) => one.textContent.trim()));
+  page
+    .locator(`table tbody tr ${of}`)
+    .evaluateAll((all) => all.map((one) => one.textContent.trim()));
 
 export const tests = {
   // The command has no zoom, and stacks of this program go through a function one way.
