@@ -10,6 +10,7 @@
 #include "model/image_sums.h"
 #include "observe/rss.h"
 #include "observe/store_read.h"
+#include "observe/store_writer.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -49,45 +50,6 @@ struct reading {
   enum tide_err err; // of the last that was left out
   struct tide_diag why;
 };
-
-// ---- who writes to it ----
-
-enum writer { WRITER_UNKNOWN, WRITER_NONE, WRITER_SOME };
-
-// A lease to read is given only while nobody has the file open for writing, mapped or not. It is
-// given back at once.
-static enum writer writer_by_lease(int fd)
-{
-  if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
-    fcntl(fd, F_SETLEASE, F_UNLCK);
-    return WRITER_NONE;
-  }
-  return errno == EAGAIN ? WRITER_SOME : WRITER_UNKNOWN;
-}
-
-// Of a process that we may look at. Some file systems tell stat() of another device.
-static enum writer writer_by_maps(const struct stat *st, uint32_t pid)
-{
-  char path[64], text[64];
-  snprintf(path, sizeof path, "/proc/%u/maps", pid);
-  snprintf(text, sizeof text, " %ju ", (uintmax_t)st->st_ino);
-  if (access(path, R_OK))
-    return errno == ENOENT ? WRITER_NONE : WRITER_UNKNOWN;
-  return tide_proc_maps_hold(pid, text) ? WRITER_SOME : WRITER_NONE;
-}
-
-// By either that can be had. Another pid namespace's processes are known by the lease alone, and
-// those on a file system without leases by their maps. Where neither is told to us (a file that
-// another user shows), a process of that pid has to do.
-static bool is_written(int fd, const struct stat *st, uint32_t pid)
-{
-  enum writer by_lease = writer_by_lease(fd);
-  enum writer by_maps = by_lease == WRITER_SOME ? WRITER_SOME : writer_by_maps(st, pid);
-  struct tide_proc_stat process;
-  if (by_lease == WRITER_UNKNOWN && by_maps == WRITER_UNKNOWN)
-    return tide_proc_stat(pid, &process) && process.state != 'Z';
-  return by_maps == WRITER_SOME;
-}
 
 // ---- what is there ----
 
@@ -152,7 +114,7 @@ static void take_store(struct reading *r, const char *path)
       leave_out(r);
     return;
   }
-  if (!is_written(view.fd, &st, view.header.pid)) {
+  if (!tide_store_is_written(view.fd, &st, view.header.pid)) {
     r->n_ended++;
   } else if (r->n_living == MAX_LIVING) {
     r->err = tide_fail(&r->why, TIDE_ERR_LIMIT, "%s is left out: %d stores are served at most",
@@ -237,7 +199,7 @@ static void add_resident(const struct tide_store_view *view, const struct stat *
 {
   struct tide_resident resident;
   struct tide_image_sums sums;
-  if (writer_by_maps(st, view->header.pid) != WRITER_SOME)
+  if (tide_writer_by_maps(st, view->header.pid) != TIDE_WRITER_SOME)
     return; // of another pid namespace, or another user's
   tide_resident_open(&resident, view->header.pid);
   uint64_t all_bytes = tide_resident_all(&resident, view);
@@ -367,7 +329,7 @@ struct tide_source *tide_stores_new(const struct tide_stores_options *options)
 static bool is_being_made(const char *path)
 {
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  bool is = fd >= 0 && writer_by_lease(fd) == WRITER_SOME;
+  bool is = fd >= 0 && tide_writer_by_lease(fd) == TIDE_WRITER_SOME;
   if (fd >= 0)
     close(fd);
   return is;

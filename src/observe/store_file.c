@@ -10,6 +10,7 @@
 #include "base/proc.h"
 #include "model/image_sums.h"
 #include "observe/store_read.h"
+#include "observe/store_writer.h"
 #include "rt/arch.h"
 #include "store/layout.h"
 
@@ -122,12 +123,23 @@ void tide_store_append_image(struct tide_store_view *view, uint64_t written_ns, 
   tide_image_add_exact_snapshots(image);
 }
 
-static struct tide_capture *convert(struct tide_store_view *view, uint64_t written_ns)
+// Its process has told that it ends (tide_boot_note_end()), and does not write any more. Of one
+// that was killed that cannot be told: what is here may be a copy of what it went on writing to.
+static bool has_ended(const struct tide_store_view *view, const struct stat *st)
+{
+  return view->header.cpu_ns && !tide_store_is_written(view->fd, st, view->header.pid);
+}
+
+static struct tide_capture *convert(struct tide_store_view *view, const struct stat *st)
 {
   struct tide_capture *capture = tide_capture_new_here();
   capture->start_realtime_ns = view->header.start_realtime_ns;
   capture->finished = true;
-  tide_store_append_image(view, written_ns, false, capture);
+  tide_store_append_image(view, timespec_ns(st->st_mtim), false, capture);
+  if (has_ended(view, st)) {
+    capture->images[0].end_kind = TIDE_END_EXITED;
+    capture->images[0].end_value = -1;
+  }
   return capture;
 }
 
@@ -151,7 +163,7 @@ enum tide_err tide_store_file_read(const char *path, struct tide_capture **ret_c
   if (err)
     err = tide_fail(diag, err, "%s: %s", path, why.text);
   else
-    *ret_capture = convert(&view, timespec_ns(st.st_mtim));
+    *ret_capture = convert(&view, &st);
   tide_store_view_close(&view);
   return err;
 }

@@ -9,6 +9,7 @@ import re
 import subprocess
 import xml.etree.ElementTree
 
+from command_inside import bare
 from ground import expect, test, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -259,6 +260,26 @@ def check_could_not_tell(ground):
     # Another tool's file does not hold everything.
     (ground.scratch / "x.folded").write_text("main;keep 10\n")
     expect(why_not(ground, "--max-temp", "1G", "x.folded") == ["lacking"], "folded")
+
+
+@test
+def check_of_a_store(ground):
+    """What a bare preload left is judged once its process has told that it ends; until then, and of
+    one that was killed, nobody knows what came after."""
+    program = ground.program("  char *p = malloc(5000); puts(\"ready\"); fflush(stdout);\n"
+                             "  int c = getchar(); free(p); if (c == 'k') raise(SIGKILL);\n"
+                             "  return 0;")
+    for word, verdict in ("e", "kept"), ("k", "unknown"):
+        for old in ground.scratch.glob("*.store"):
+            old.unlink()
+        with subprocess.Popen([program], cwd=ground.scratch, env=bare(ground), text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            expect(child.stdout.readline() == "ready\n", "it is not ready")
+            store = next(ground.scratch.glob("*.store"))
+            expect(why_not(ground, "--max-peak", "1G", store) == ["unfinished"], "it goes on")
+            child.communicate(word)
+        document = judged(ground, "--max-peak", "1G", store, status=0 if word == "e" else 2)
+        expect(document["verdict"] == verdict, f"{word}: {document}")
 
 
 @test
