@@ -54,7 +54,7 @@ static bool send_answer(int words, const struct answer *answer)
 
 // A helper that ends may have orders that it has not read. The kernel tells that once, before it
 // gives what the helper said.
-static ssize_t receive(int words, struct msghdr *message, int flags)
+static ssize_t receive_word(int words, struct msghdr *message, int flags)
 {
   ssize_t n;
   do
@@ -72,7 +72,7 @@ static bool receive_answer(int words, struct answer *ret_answer)
   struct iovec part = {ret_answer, sizeof *ret_answer};
   struct msghdr message = {
       .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-  ssize_t n = receive(words, &message, 0);
+  ssize_t n = receive_word(words, &message, 0);
   if (n != (ssize_t)sizeof *ret_answer)
     return false;
   struct cmsghdr *c = CMSG_FIRSTHDR(&message);
@@ -178,7 +178,7 @@ bool tide_helper_has_let_go(const struct tide_helper *helper)
 {
   char byte;
   struct msghdr message = {.msg_iov = &(struct iovec){&byte, 1}, .msg_iovlen = 1};
-  return receive(helper->words, &message, MSG_PEEK | MSG_DONTWAIT) == 1;
+  return receive_word(helper->words, &message, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
 enum tide_err tide_helper_detach(struct tide_helper *helper, struct tide_attached *ret_attached,

@@ -71,7 +71,7 @@ static bool is_listed(const struct tide_loaded_list *list, const char *path)
 }
 
 // So that there is room before each, as there is where a loader or the kernel puts them.
-static void place(struct tide_loaded *object, uint64_t at)
+static void place_object(struct tide_loaded *object, uint64_t at)
 {
   object->bias = at;
   object->code_lo += at;
@@ -98,7 +98,7 @@ static bool take_library(struct search *s, const char *path)
     tide_loaded_done(&object);
     return false;
   }
-  place(&object, (list->n + 1) * APART);
+  place_object(&object, (list->n + 1) * APART);
   TIDE_GROW(list->all, list->n, list->cap);
   list->all[list->n++] = object;
   return true;
@@ -242,7 +242,7 @@ enum tide_err tide_needed_list_make(const char *program, const char *debug_dirs,
   if (err)
     return err;
   if (is_movable(&first))
-    place(&first, APART);
+    place_object(&first, APART);
   TIDE_GROW(list.all, list.n, list.cap);
   list.all[list.n++] = first;
   read_loader_name(&first, s.loader, sizeof s.loader);

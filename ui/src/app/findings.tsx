@@ -133,7 +133,7 @@ function Whole({ card }: { card: Card }) {
   );
 }
 
-// Its numbers; what is said of it, what to do and what lies below the program's own line, on demand.
+// Its numbers; on demand what is said of it, what to do and what lies below its own line.
 function Folded({ card }: { card: Card }) {
   const { finding, path } = card;
   if (!finding && !path.length)
