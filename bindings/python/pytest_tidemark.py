@@ -8,8 +8,10 @@ import collections
 import ctypes
 import errno
 import gc
+import inspect
 import os
 import re
+import unittest
 
 import pytest
 
@@ -86,29 +88,46 @@ class Unknown(Exception):
     """The recorder is there and cannot tell."""
 
 
+def is_count(value):
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def refuse(sentence):
+    pytest.fail(f"heap({sentence}", pytrace=False)
+
+
 def size_of(value, name):
     """Bytes of 4096, "64KiB", "1.5 MB"."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if is_count(value):
         return value
     found = SIZE.match(value) if isinstance(value, str) else None
     unit = UNITS.get(found[2].lower()) if found else None
     if unit is None:
-        pytest.fail(f"heap({name}={value!r}): not a size; write 4096 or \"64KiB\"", pytrace=False)
+        refuse(f"{name}={value!r}): not a size; write 4096 or \"64KiB\"")
     return int(float(found[1]) * unit)
+
+
+def count_of(value, name):
+    if not is_count(value):
+        refuse(f"{name}={value!r}): a number from 0 on is wanted")
+    return value
 
 
 class Budget:
     """What a mark asks for."""
 
-    def __init__(self, mark):
+    def __init__(self, mark, item):
         given = dict(mark.kwargs)
         self.whose = THREAD if given.pop("thread", False) else PROCESS
-        self.warmup = given.pop("warmup", 0)
+        self.warmup = count_of(given.pop("warmup", 0), "warmup")
         if mark.args or set(given) - set(BUDGETS):
             wrong = sorted(set(given) - set(BUDGETS)) or mark.args
-            pytest.fail(f"heap(): {wrong!r}: it takes {', '.join(BUDGETS)}, thread and warmup, by "
-                        "name", pytrace=False)
-        self.limits = {name: given[name] if name == "max_allocs" else size_of(given[name], name)
+            refuse(f"): {wrong!r}: it takes {', '.join(BUDGETS)}, thread and warmup, by name")
+        if not given:
+            refuse(f"): no limit; {', '.join(BUDGETS)} are some")
+        if self.warmup and (is_of_unittest(item) or inspect.iscoroutinefunction(item.obj)):
+            refuse("warmup=): only for a plain function, which can be called more than once")
+        self.limits = {name: (count_of if name == "max_allocs" else size_of)(given[name], name)
                        for name in BUDGETS if name in given}
 
     def broken(self, stats):
@@ -122,7 +141,7 @@ class Budget:
 
 
 recorder = Recorder()
-unjudged = {}  # why, by test
+UNJUDGED = "heap_budget_not_judged"  # a property of the test, with why: workers hand it on
 
 
 def pytest_addoption(parser):
@@ -136,30 +155,36 @@ def pytest_configure(config):
                             "thread=False, warmup=0): a budget of heap memory (pytest-tidemark)")
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_pyfunc_call(pyfuncitem):
-    mark = pyfuncitem.get_closest_marker("heap")
-    budget = Budget(mark) if mark else None
-    if not budget or not recorder.is_there:
-        if budget and pyfuncitem.config.getoption("heap_required"):
-            pytest.fail(recorder.why_not(), pytrace=False)
-        if budget:
-            unjudged[pyfuncitem.nodeid] = recorder.why_not()
-        yield
-        return
-    names = pyfuncitem._fixtureinfo.argnames  # as pytest itself calls it
-    arguments = {name: pyfuncitem.funcargs[name] for name in names}
-    for _ in range(budget.warmup):
-        pyfuncitem.obj(**arguments)
+def is_of_unittest(item):
+    """Such a test is run by unittest, with its setUp() and tearDown()."""
+    return isinstance(getattr(item, "cls", None), type) and issubclass(item.cls, unittest.TestCase)
+
+
+def budget_of(item):
+    """What is to be judged; None: nothing, or nobody counts, which is noted."""
+    mark = item.get_closest_marker("heap")
+    budget = Budget(mark, item) if mark else None
+    if not budget or recorder.is_there:
+        return budget
+    if item.config.getoption("heap_required"):
+        pytest.fail(recorder.why_not(), pytrace=False)
+    item.user_properties.append((UNJUDGED, recorder.why_not()))
+    return None
+
+
+def counted(budget):
+    """Around the test, as a hook's wrapper is. A test that fails has failed by itself."""
     gc.collect()
     try:
         region = recorder.begin(budget.whose)
-        outcome = yield
-        gc.collect()
-        stats = recorder.end(region)
     except Unknown as why:
         pytest.fail(f"the heap's numbers cannot be told: {why}", pytrace=False)
-    broken = budget.broken(stats)
+    outcome = yield
+    gc.collect()
+    try:
+        broken = budget.broken(recorder.end(region))
+    except Unknown as why:
+        broken = [f"the heap's numbers cannot be told: {why}"]
     if broken and not outcome.excinfo:
         failure = pytest.fail.Exception("\n".join(broken), pytrace=False)
         if not hasattr(outcome, "force_exception"):  # pluggy before 1.1
@@ -167,6 +192,31 @@ def pytest_pyfunc_call(pyfuncitem):
         outcome.force_exception(failure)
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    budget = budget_of(pyfuncitem)
+    if not budget:
+        yield
+        return
+    names = pyfuncitem._fixtureinfo.argnames  # as pytest itself calls it
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+    for _ in range(budget.warmup):
+        pyfuncitem.obj(**arguments)
+    yield from counted(budget)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    budget = budget_of(item) if is_of_unittest(item) else None
+    if budget:
+        yield from counted(budget)
+    else:
+        yield
+
+
 def pytest_terminal_summary(terminalreporter):
-    for why, n in collections.Counter(unjudged.values()).items():
+    reports = [report for group in terminalreporter.stats.values() for report in group
+               if getattr(report, "when", None) == "call"]
+    found = [why for report in reports for name, why in report.user_properties if name == UNJUDGED]
+    for why, n in collections.Counter(found).items():
         terminalreporter.write_line(f"{n} heap budgets were not judged: {why}")

@@ -553,6 +553,7 @@ def axum_example(ground):
 # Extension modules allocate through libc, and so does this.
 PYTHON_TESTS = """
 import ctypes
+import unittest
 import pytest
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
@@ -599,6 +600,42 @@ def test_size():
 @pytest.mark.heap(peak=1)
 def test_name():
     pass
+
+
+@pytest.mark.heap(max_allocs="many")
+def test_count():
+    pass
+
+
+@pytest.mark.heap(max_peak="1MiB", warmup=-1)
+def test_warm():
+    pass
+
+
+@pytest.mark.heap()
+def test_limitless():
+    pass
+
+
+class TestOfUnittest(unittest.TestCase):
+    def setUp(self):
+        use(900_000)
+
+    @pytest.mark.heap(max_peak="1MiB")
+    def test_case(self):
+        use(2_000_000)
+
+    @pytest.mark.heap(max_peak="1MiB")
+    def test_case_kept(self):
+        use(1000)
+
+    @pytest.mark.heap(max_peak="1KiB")
+    def test_case_fails(self):
+        self.fail("of unittest")
+
+    @pytest.mark.heap(max_peak="1MiB", warmup=1)
+    def test_case_warm(self):
+        pass
 
 
 def test_without():
@@ -653,12 +690,18 @@ def pytest_plugin(ground):
                       ("leak", r"1,048,576 bytes left, in 1 blocks; leaked is 1,000"),
                       ("calls", r"\d+ allocations; max_allocs is 99"),
                       ("fails_by_itself", "its own reason"),
+                      ("count", "heap\\(max_allocs='many'\\): a number from 0 on"),
+                      ("warm", "heap\\(warmup=-1\\): a number from 0 on"),
+                      ("limitless", "heap\\(\\): no limit"),
+                      ("case", r"2,00\d,\d+ bytes held at once; max_peak is 1,048,576"),
+                      ("case_fails", "of unittest"),
+                      ("case_warm", "warmup=\\): only for a plain function"),
                       ("size", "heap\\(max_peak='64 parsecs'\\): not a size"),
                       ("name", "heap\\(\\): \\['peak'\\]: it takes max_peak")):
-        expect(re.search(rf"_ test_{name} _.*?{why}", printed, re.S), f"{name}: {printed}")
-    expect("6 failed, 2 passed" in printed and "not judged" not in printed, printed)
+        expect(re.search(rf"_ (?:TestOfUnittest\.)?test_{name} _.*?{why}", printed, re.S), f"{name}: {printed}")
+    expect("12 failed, 3 passed" in printed and "not judged" not in printed, printed)
     printed, _ = ground.run(*command, "test_heap.py", env=env, status=1)
-    expect("5 heap budgets were not judged" in printed and "3 failed, 5 passed" in printed, printed)
+    expect("8 heap budgets were not judged" in printed and "8 failed, 7 passed" in printed, printed)
     printed, _ = ground.run(*command, "--heap-required", "-k", "kept", env=env, status=1)
     expect("no recorder in this process" in printed, printed)
 
