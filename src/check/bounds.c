@@ -185,7 +185,8 @@ static uint8_t *look_along(const struct tide_profile *profile, struct tide_namin
   struct tide_filter *filter = NULL;
   uint8_t *along = tide_alloc_array(image->n_frames + 1, 1);
   TIDE_CLEANUP_FREE struct kept_judgement *kept = tide_alloc_array(KEPT, sizeof *kept);
-  tide_filter_new(&options, &filter, NULL); // whoever read the budget has tried the pattern
+  if (pattern)
+    tide_filter_new(&options, &filter, NULL); // whoever read the budget has tried it
   for (uint32_t node = 1; node < image->n_frames; node++)
     along[node] =
         along[image->frames[node].parent] | look_at_node(profile, naming, filter, node, kept);
@@ -233,6 +234,20 @@ static void sum_sites(const struct tide_profile *profile, struct tide_naming *na
       ret_sums->no_name += site->weight;
     }
   }
+}
+
+bool tide_bounds_is_nameless(const struct tide_profile *profile, struct tide_naming *naming)
+{
+  TIDE_CLEANUP_FREE uint8_t *along = look_along(profile, naming, NULL);
+  int64_t all = 0, nameless = 0;
+  for (size_t i = 0; i < profile->n_sites; i++) {
+    const struct tide_profile_site *site = &profile->sites[i];
+    if (!tide_question_is_about(&profile->question, site->kind) || site->weight <= 0)
+      continue;
+    all += site->weight;
+    nameless += along[site->stack] & HAS_NO_NAME ? site->weight : 0;
+  }
+  return nameless > all / 2;
 }
 
 static void allow(struct tide_bounds *bounds, enum tide_doubt why, int64_t more)

@@ -69,6 +69,9 @@ bool tide_bounds_find(struct tide_profile *profile, struct tide_naming *naming,
                       const struct tide_heap_budget *budget, struct tide_bounds *ret_bounds,
                       struct tide_question *ret_question);
 
+// Is most of what was asked for on stacks through own code without names? Of a growth budget.
+bool tide_bounds_is_nameless(const struct tide_profile *profile, struct tide_naming *naming);
+
 // Per site of the asked profile, 1: it has a function or a source file like the pattern, which is
 // one. Owned by the caller.
 uint8_t *tide_bounds_match(const struct tide_profile *profile, struct tide_naming *naming,

@@ -108,6 +108,20 @@ static size_t find_image(const struct tide_check_input *input, const struct tide
   return found;
 }
 
+static void compare(struct side *before, struct side *after, struct tide_judged *judged)
+{
+  struct tide_diff *diff = tide_diff_new(&before->view, &after->view, TIDE_GROUP_PLACE);
+  for (size_t i = 0; i < diff->n; i++) {
+    const struct tide_diff_place *place = &diff->places[i];
+    const struct tide_naming *naming = NULL;
+    const struct tide_named_frame *frame = tide_diff_frame(diff, place, &naming);
+    if (tide_diff_change(diff, place) > 0)
+      add_culprit(judged, naming, frame, tide_diff_measure(diff, &place->after),
+                  tide_diff_measure(diff, &place->before));
+  }
+  tide_diff_free(diff);
+}
+
 static void find_grown(const struct tide_check_input *input, struct tide_judged *judged)
 {
   struct side before, after;
@@ -120,18 +134,15 @@ static void find_grown(const struct tide_check_input *input, struct tide_judged 
   tide_wrappers_share(before.naming, after.naming);
   tide_view_init(&before.view, before.profile, before.naming, NULL, false);
   tide_view_init(&after.view, after.profile, after.naming, NULL, false);
-  struct tide_diff *diff = tide_diff_new(&before.view, &after.view, TIDE_GROUP_PLACE);
-  for (size_t i = 0; i < diff->n; i++) {
-    const struct tide_diff_place *place = &diff->places[i];
-    const struct tide_naming *naming = NULL;
-    const struct tide_named_frame *frame = tide_diff_frame(diff, place, &naming);
-    if (tide_diff_change(diff, place) > 0)
-      add_culprit(judged, naming, frame, tide_diff_measure(diff, &place->after),
-                  tide_diff_measure(diff, &place->before));
-  }
-  tide_diff_free(diff);
+  // Built anew since, as a rule: every place would be told to be new.
+  judged->is_unmatched = tide_bounds_is_nameless(before.profile, before.naming) &&
+                         !tide_bounds_is_nameless(after.profile, after.naming);
+  if (!judged->is_unmatched)
+    compare(&before, &after, judged);
   side_done(&after);
   side_done(&before);
+  if (judged->is_unmatched)
+    find_places(input, judged);
 }
 
 void tide_culprits_find(const struct tide_check_input *input, struct tide_judged *judged)

@@ -31,9 +31,11 @@ struct tide_judged {                     // a budget, of one capture
   struct tide_bounds before;               // of growth
   size_t n_processes, n_broken, n_unknown; // that it is about
   bool has_match;                          // of a site: it was met in one of them
-  uint32_t doubts;                         // why it cannot be told; bits of enum tide_doubt
-  char *who; // of a process that was not recorded: its program, owned; NULL: there is none
-  char *why; // and why, as words to follow its name; owned
+  // Of growth: the baseline's own code has no names here, so places are told as they are.
+  bool is_unmatched;
+  uint32_t doubts; // why it cannot be told; bits of enum tide_doubt
+  char *who;       // of a process that was not recorded: its program, owned; NULL: there is none
+  char *why;       // and why, as words to follow its name; owned
   struct tide_culprit culprits[TIDE_CULPRITS_MAX];
   size_t n_culprits;
   size_t n_more; // further places with a share

@@ -20,7 +20,7 @@
 
 #include <errno.h>
 
-enum { LOOK_BACK = 4096, LOOK_NEAR = 64 }; // regions: 64 MiB, 1 MiB
+enum { LOOK_BACK = 4096, LOOK_NEAR = 16 }; // regions: 64 MiB, 256 KiB
 
 // The block in which the latest one that was refused lay: a pool's chunk may be larger than is
 // looked back. Guarded by the lock of pools.

@@ -32,7 +32,7 @@ static void write_places(struct tide_json *json, const struct tide_check_report 
     tide_json_put_u64(json, "line", culprit->line);
     tide_json_put_text(json, "module", culprit->module);
     tide_json_put_i64(json, "value", culprit->value);
-    if (judged->budget->is_growth)
+    if (judged->budget->is_growth && !judged->is_unmatched)
       tide_json_put_i64(json, "before", culprit->before);
     tide_json_close_object(json);
   }

@@ -53,6 +53,8 @@ char *tide_check_message(const struct tide_judged *judged)
   tide_buf_text(&text, sentence);
   if (doubts)
     tide_buf_printf(&text, ": %s", doubts);
+  if (judged->ruling == TIDE_RULING_BROKEN && tide_judged_note(judged))
+    tide_buf_printf(&text, ": %s", tide_judged_note(judged));
   for (size_t i = 0; i < judged->n_culprits; i++) {
     TIDE_CLEANUP_FREE char *place = tide_culprit_words(judged, &judged->culprits[i], style);
     tide_buf_printf(&text, "\n%s", place);

@@ -161,6 +161,9 @@ bool tide_judged_has_name(const struct tide_judged *judged)
 const char *tide_judged_note(const struct tide_judged *judged)
 {
   bool is_nowhere = judged->budget->site && judged->n_processes && !judged->has_match;
+  if (judged->is_unmatched)
+    return "the baseline's code has no names here, so places are told without what they were: "
+           "'tidemark symbolize' keeps names where it was recorded";
   return is_nowhere && judged->ruling == TIDE_RULING_KEPT
              ? "no stack has such a function or source file"
              : NULL;
@@ -200,7 +203,7 @@ char *tide_culprit_words(const struct tide_judged *judged, const struct tide_cul
     tide_buf_printf(&words, ", %s:%u", tide_shorten_path(culprit->file), culprit->line);
   else if (culprit->file)
     tide_buf_printf(&words, ", %s", tide_shorten_path(culprit->file));
-  if (budget->is_growth)
+  if (budget->is_growth && !judged->is_unmatched)
     tide_buf_printf(&words, ", %s more: %s", more, value);
   else
     tide_buf_printf(&words, ", %s", value);

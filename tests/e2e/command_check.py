@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import xml.etree.ElementTree
 
@@ -227,6 +228,18 @@ def check_growth(ground):
     expect("keep, " in text and "1,000 B more: 10.7 KiB" in text, text)
     text = " ".join(text.split())
     expect("the baseline has 14.6 KiB" in text and "diff old.tide new.tide" in text, text)
+    # Built anew since: by its names alone the old code is known.
+    shutil.copy(ground.scratch / "old.tide", ground.scratch / "named.tide")
+    done = ground.run(ground.tidemark, "symbolize", "named.tide")
+    expect(done.status == 0, done.stderr)
+    made(ground, "prog", size=1100)
+    for baseline, wanted in (old, None), ("named.tide", 10000):
+        document = judged(ground, "--baseline", baseline, "--max-growth", "0%", new, status=1)
+        place = document["budgets"][0]["places"][0]
+        expect((place["function"], place["value"], place.get("before")) == ("keep", 11000, wanted),
+               f"{place}")
+        text = check(ground, "--baseline", baseline, "--max-growth", "0%", new, status=1).stdout
+        expect(("'tidemark symbolize' keeps names" in " ".join(text.split())) == (not wanted), text)
     other = recorded(ground, name="other", out="other.tide")
     expect(why_not(ground, "--baseline", old, "--max-growth", "5%", other) == ["baseline"],
            "another program")
