@@ -156,7 +156,17 @@ struct checking {
   struct tide_opened baseline;
   struct tide_run_result result; // of a command
   bool has_run;
+  struct tide_output output; // for the verdict
+  bool is_open;
 };
+
+// Before the command is run: it may take long, and its verdict must have a place.
+static enum tide_err open_output(struct checking *c, struct tide_diag *diag)
+{
+  enum tide_err err = tide_output_open(c->arguments->result, c->arguments->force, &c->output, diag);
+  c->is_open = !err;
+  return err;
+}
 
 static enum tide_err open_captures(struct checking *c, struct tide_diag *diag)
 {
@@ -277,17 +287,14 @@ static void append_summary(const struct tide_check_report *report)
   fclose(file);
 }
 
-static enum tide_err write_verdict(const struct tide_arguments *arguments,
-                                   const struct tide_check_report *report, struct tide_diag *diag)
+static enum tide_err write_verdict(struct checking *c, const struct tide_check_report *report,
+                                   struct tide_diag *diag)
 {
-  struct tide_output output;
+  const struct tide_arguments *arguments = c->arguments;
   enum tide_check_format format =
       arguments->json ? TIDE_CHECK_JSON : (enum tide_check_format)arguments->check_format;
-  enum tide_err err = tide_output_open(arguments->result, arguments->force, &output, diag);
-  if (err)
-    return err;
   tide_progress_stop();
-  struct tide_sink *sink = &output.sink;
+  struct tide_sink *sink = &c->output.sink;
   struct tide_screen screen = tide_terminal_screen(sink, stdout, arguments);
   screen.color = screen.color && !arguments->result;
   switch (format) {
@@ -299,7 +306,8 @@ static enum tide_err write_verdict(const struct tide_arguments *arguments,
   }
   if (format == TIDE_CHECK_GITHUB)
     append_summary(report);
-  return tide_output_close(&output, TIDE_ERR_OK, diag);
+  c->is_open = false;
+  return tide_output_close(&c->output, TIDE_ERR_OK, diag);
 }
 
 static enum tide_err judge_captures(struct checking *c, int *ret_status, struct tide_diag *diag)
@@ -334,7 +342,7 @@ static enum tide_err judge_captures(struct checking *c, int *ret_status, struct 
       .exit_status = result->exit_status,
       .term_signal = result->term_signal,
   };
-  enum tide_err err = write_verdict(arguments, &report, diag);
+  enum tide_err err = write_verdict(c, &report, diag);
   *ret_status = (int)judgement->ruling;
   tide_judgement_free(judgement);
   free(files);
@@ -367,6 +375,8 @@ int tide_cmd_check(const struct tide_arguments *arguments)
   // Before the command is run: what cannot be judged need not be recorded.
   if (!err && c.budgets.baseline)
     err = tide_capture_open(arguments, c.budgets.baseline, &c.baseline, &diag);
+  if (!err)
+    err = open_output(&c, &diag);
   if (!err && arguments->has_command) {
     err = run_command(&c, &diag);
     status = err ? tide_run_error_status(err) : status;
@@ -376,6 +386,10 @@ int tide_cmd_check(const struct tide_arguments *arguments)
   }
   if (!err)
     err = judge_captures(&c, &status, &diag);
+  if (c.is_open) { // and nothing was written
+    struct tide_diag more = {0};
+    tide_output_close(&c.output, err, &more);
+  }
   if (err) {
     tide_cmd_failed(err, &diag);
     status = c.has_run || !arguments->has_command || status < OWN_FAILURE ? COULD_NOT_TELL : status;

@@ -175,6 +175,13 @@ def check_of_a_command(ground):
     document = json.loads((ground.scratch / "out.json").read_text())
     expect(document["command"] == {"exit_status": 0, "signal": 0}, f"{document}")
     check(ground, "--json", "--result", "out.json", "--max-peak", "1G", "run.tide", status=2)
+    # Where the verdict has no place nothing is run; where there is none, none is left.
+    for place, why in (("out.json", "exists already"), ("gone/out.json", "cannot write")):
+        done = check(ground, "--result", place, "--max-peak", "1G", "-f" if "/" in place else "-q",
+                     "--", program, "loud", status=2)
+        expect(why in done.stderr and not done.stdout, f"{done.stdout}{done.stderr}")
+    check(ground, "--result", "no.json", "--max-peak", "1G", "--", "./gone", status=127)
+    expect(not (ground.scratch / "no.json").exists(), "a verdict of nothing")
 
 
 @test
