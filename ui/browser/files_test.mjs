@@ -182,6 +182,12 @@ export const tests = {
       all.map((one) => one.getBoundingClientRect().width));
     expect(indents[1] > indents[0], `the child stands at ${indents}`);
     await expectAccessible(page, "processes");
+    const told = await page.locator(".together > .pane-bar > span").first().innerText();
+    await page.locator("#tab-overview").click();
+    const led = page.getByLabel("What happened").getByText(/This is one of 2 processes, which/);
+    const lead = (await led.innerText()).replaceAll("\u00a0", " ");
+    expect(lead.includes(told.match(/[\d.]+ \S+(?= at)/)[0]), `${lead} ${told}`);
+    await led.click();
     await page.getByLabel("Find").fill("nosuch");
     await becomes(() => rows.count(), 0, "found");
     await page.getByLabel("Find").fill(String(images[0].pid));

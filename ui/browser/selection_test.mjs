@@ -19,6 +19,22 @@ const cells = (page, of) =>
     .evaluateAll((all) => all.map((one) => one.textContent.trim()));
 
 export const tests = {
+  // Who of the threads held it, at the peak as the report has it; a click leaves one, with its line.
+  async threads_on_the_timeline(ground, look) {
+    const page = await look(`${ground.served.url}#group=thread&measure=peak`);
+    const { groups } = ground.json("report", "phases.tide", "--group", "thread", "--sort", "peak");
+    const bands = page.locator(".timeline .bands button.band");
+    const wanted = groups.filter(({ weight }) => weight).map(({ weight }) => units.bytes(weight));
+    const told = async () => (await bands.locator("b").allInnerTexts()).sort();
+    await becomes(told, wanted.sort(), "who held it");
+    const [main] = groups;
+    await bands.filter({ hasText: units.bytes(main.weight) }).click();
+    await page.waitForFunction(() => location.hash.includes("thread="));
+    const chosen = page.locator(".legend-item", { hasText: "selected" }).locator("b");
+    await becomes(() => chosen.innerText(), units.bytes(main.weight), "its line");
+  },
+
+
   // The command has no zoom, and stacks of this program go through a function one way.
   async a_zoom_is_for_every_pane(ground, look) {
     const page = await look(ground.served.url);

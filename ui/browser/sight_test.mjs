@@ -116,7 +116,7 @@ export const tests = {
     }, swatch);
     expect(isThere, `no band of ${swatch}`);
     await bands.filter({ hasText: "fill_cache" }).click();
-    await page.waitForFunction(() => location.hash.includes("function=%5Efill_cache$"));
+    await page.waitForFunction(() => location.hash.includes("row=place%20fill_cache%20"));
     await becomes(() => bands.count(), 1, "bands left");
     const chosen = page.locator(".legend-item", { hasText: "selected" }).locator("b");
     const { live_bytes: left } = groups.find((one) => one.function === "fill_cache");
@@ -134,7 +134,7 @@ export const tests = {
       ["now", "max"].map((key) => Number(one.getAttribute(`aria-value${key}`))));
     const x = area.x + (area.width * now) / most;
     await page.mouse.dblclick(x - 1, area.y + area.height * 0.6);
-    await page.waitForFunction(() => location.hash.includes("function=%5Efill_cache$"));
+    await page.waitForFunction(() => location.hash.includes("row=place%20fill_cache%20"));
     await page.goto(`${ground.served.url}#who=0`);
     await page.locator("h2.asked").waitFor();
     await becomes(() => bands.count(), 0, "without them");

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { makeBands, worstGap } from "../src/engine/bands.ts";
-import { selectedLine } from "../src/app/selected.ts";
+import { courseOfSites, selectedLine } from "../src/app/selected.ts";
 import { courseOf } from "../src/app/spark.tsx";
 import { makeTimeline } from "../src/app/timeline_data.ts";
 import { curve, totalAtSnapshots } from "../src/engine/curves.ts";
@@ -14,8 +14,11 @@ import { group } from "../src/engine/groups.ts";
 import { emptyLook, makeView } from "../src/engine/look.ts";
 import type { Model } from "../src/engine/model.ts";
 import { modulePath } from "../src/engine/names.ts";
+import { courseIn, threadKey } from "../src/engine/narrow.ts";
+import { NUMBERS } from "../src/engine/numbers.ts";
 import { snapshotOfKind, weigh, type Unit } from "../src/engine/question.ts";
 import { nearestSnapshot } from "../src/engine/question.ts";
+import { threadCourses } from "../src/engine/thread_courses.ts";
 import { ask, modelOf, recorded } from "./command.ts";
 import { synthetic } from "./synthetic.ts";
 
@@ -71,6 +74,62 @@ for (const [name, make] of CAPTURES)
           }
         }
   });
+
+// They share stacks; of threads these are told apart at the peak and the end, as in the report.
+for (const [name, make] of CAPTURES)
+  test(`bands of threads and classes have the command's numbers, too: ${name}`, () => {
+    const file = make();
+    const model = modelOf(file);
+    const view = makeView(model, emptyLook);
+    const { isEstimate } = threadCourses(view, "bytes");
+    const theirs = (kind: string, unit: Unit, ...words: string[]) =>
+      ask("report", file, "--by", unit, "--group", kind, ...words).json.groups
+        .map((one: any) => one.weight).filter(Boolean).sort((a: number, b: number) => b - a);
+    for (const unit of UNITS)
+      for (const kind of ["thread", "size", "lifetime"] as const) {
+        const { bands, others, total } = makeBands(view, kind, unit, 100);
+        assert.ok(others.every((rest) => rest <= bands.length)); // of halves
+        for (const at of ["peak", "end"] as const) {
+          const s = snapshotOfKind(model, at)!;
+          const ours = bands.map(({ live }) => live[s]).filter(Boolean);
+          const asked = kind !== "thread" ? ["--sort", "live", "--at", at]
+            : ["--sort", at === "peak" ? "peak" : "live"];
+          assert.deepEqual(ours.sort((a, b) => b - a), theirs(kind, unit, ...asked), `${kind} ${at}`);
+          assert.equal(isEstimate[s], 0);
+        }
+        for (const { group: one, live } of bands.filter(({ group }) => !group.several)) {
+          const chosen = kind === "thread" ? threadKey(model, one.number) : one.number;
+          const part = makeView(model, { ...emptyLook, [kind]: chosen });
+          assert.deepEqual(courseIn(part, unit)!.live, live, `the line of ${chosen}`);
+          live.forEach((held, s) => assert.ok(held <= total[s] + 1));
+        }
+      }
+  });
+
+// Two threads at one stack: all is the one's at the peak, and the other's at the end.
+test("between the peak and the end the shares of threads go straight", () => {
+  const model = synthetic({ seed: 5, nodes: 9, sites: 1, snapshots: 5 });
+  const { rows, sites, snapshots } = model;
+  snapshots.end.set([1, 2, 3, 4, 5]);
+  snapshots.site = new Uint32Array(5);
+  snapshots.bytes = Float64Array.of(40, 30, 30, 20, -20); // the peak is the third
+  Object.assign(rows, { count: 2, site: Uint32Array.of(0, 0), thread: Uint32Array.of(1, 2) });
+  for (const of of [rows, sites])
+    for (const key of NUMBERS.map((one) => one.key)) of[key] = new Float64Array(2);
+  rows.nAlloc.set([3, 1]);
+  rows.bAlloc.set([300, 100]);
+  rows.bFree.set([300, 0]);
+  rows.peakBytes.set([100, 0]);
+  sites.bAlloc[0] = 400;
+  sites.bFree[0] = 300;
+  sites.peakBytes[0] = 100;
+  sites.kind[0] = 0;
+  const { live, isEstimate } = threadCourses(makeView(model, emptyLook), "bytes");
+  assert.deepEqual(live.slice(1, 3).map((one) => [...one]), [
+    [40, 70, 100, 60, 0], [0, 0, 0, 60, 100],
+  ]);
+  assert.deepEqual([...isEstimate], [1, 1, 0, 1, 0]);
+});
 
 test("bands and others are the whole, and nobody who ever held more is left out", () => {
   for (const seed of [1, 2, 3, 4]) {
@@ -173,7 +232,7 @@ test("what a row held between snapshots is seen wherever its course is drawn", (
   assert.ok(course.values.includes(hill) && live.every((n) => course.values.includes(n)));
   assert.deepEqual([...course.times], [...course.times].sort((a, b) => a - b));
   const line = makeTimeline(seen, "bytes");
-  const selected = selectedLine(seen, sites, "bytes", line);
+  const selected = selectedLine(seen, courseOfSites(seen, sites, "bytes"), line);
   ticks.ns.forEach((ns) => {
     if (!model.snapshots.ns.includes(ns))
       assert.equal(selected[line.ns.indexOf(ns)], hill);

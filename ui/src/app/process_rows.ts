@@ -73,20 +73,40 @@ export function stepsOf({ steps, courses }: Processes, index: number): Float64Ar
   return held;
 }
 
+// At one look.
+export function mostTogether(images: OfferedImage[], of: Processes): number {
+  const all = new Float64Array(of.steps);
+  images.forEach((_, i) => stepsOf(of, i).forEach((held, step) => (all[step] += held)));
+  return all.reduce((most, held) => Math.max(most, held), 0);
+}
+
 export interface Layer {
-  index: number; // of an image; -1: all others together
+  images: number[]; // their indexes, all of one program
+  isOthers: boolean; // what is in no other layer
   held: Float64Array;
 }
 
-// Those that ever held most, one layer each, and the others.
+// Each by itself; where they are more than layers, those of a program together.
+function parted(images: OfferedImage[], most: number): number[][] {
+  if (images.length <= most) return images.map((_, i) => [i]);
+  const of = new Map<string, number[]>();
+  images.forEach(({ program }, i) => of.set(program, [...(of.get(program) ?? []), i]));
+  return [...of.values()];
+}
+
+// Those that ever held most at once, one layer each, and the others.
 export function layersOf(images: OfferedImage[], of: Processes, most: number): Layer[] {
-  const all = images.map((_, i) => ({ index: i, held: stepsOf(of, i) }));
+  const sumOf = (indexes: number[]) => {
+    const held = new Float64Array(of.steps);
+    for (const i of indexes) stepsOf(of, i).forEach((value, step) => (held[step] += value));
+    return held;
+  };
+  const all = parted(images, most).map((indexes) => ({ images: indexes, held: sumOf(indexes) }));
   const highest = all.map(({ held }) => Math.max(...held));
   const order = all.map((_, i) => i).sort((a, b) => highest[b] - highest[a] || a - b);
   const chosen = order.slice(0, most).filter((i) => highest[i] > 0);
-  const others = new Float64Array(of.steps);
-  for (const i of order.slice(chosen.length))
-    all[i].held.forEach((value, step) => (others[step] += value));
-  const layers = chosen.map((i) => all[i]);
-  return others.some((value) => value > 0) ? [...layers, { index: -1, held: others }] : layers;
+  const rest = order.slice(chosen.length).flatMap((i) => all[i].images);
+  const layers = chosen.map((i) => ({ ...all[i], isOthers: false }));
+  const others = { images: rest, isOthers: true, held: sumOf(rest) };
+  return others.held.some((value) => value > 0) ? [...layers, others] : layers;
 }

@@ -11,7 +11,7 @@ import { bytes, count, time, EXACT } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import type { OfferedImage, Processes } from "./load.ts";
 import { Bar, Th } from "./parts.tsx";
-import { commandOf, layersOf, orders, processRows, stepsOf } from "./process_rows.ts";
+import { commandOf, layersOf, mostTogether, orders, processRows, stepsOf } from "./process_rows.ts";
 import type { Layer, Order, ProcessRow } from "./process_rows.ts";
 import { session } from "./session.ts";
 import { use } from "./signals.ts";
@@ -206,14 +206,13 @@ function Together({ images, of }: { images: OfferedImage[]; of: Processes }) {
   const layers = useMemo(() => layersOf(images, of, BANDS_MAX), [images, of]);
   const drawn = useMemo(() => stacked(layers, of.steps), [layers, of]);
   if (!layers.length) return null;
-  const sums = layers.reduce((all, { held }) => all.map((n, i) => n + held[i]),
-    new Float64Array(of.steps));
+  const together = mostTogether(images, of);
   const highest = ({ held }: Layer) => Math.max(...held);
   const shown = isSum ? drawn : [...drawn].sort((a, b) => highest(b) - highest(a));
-  const most = isSum ? Math.max(...sums) : highest(shown[0]);
-  const bandOf = (index: number) => layers.findIndex((one) => one.index === index);
-  const fill = (index: number) => (index < 0 ? "var(--line)" : `var(${bandColour(bandOf(index))})`);
-  const words = `All processes together held at most ${bytes(Math.max(...sums), EXACT)} at a look.`;
+  const most = isSum ? together : highest(shown[0]);
+  const fill = ({ images: [first], isOthers }: Layer) =>
+    isOthers ? "var(--line)" : `var(${bandColour(layers.findIndex((one) => one.images[0] === first))})`;
+  const words = `All processes together held at most ${bytes(together, EXACT)} at a look.`;
   return (
     <div class="together">
       <div class="pane-bar">
@@ -233,12 +232,12 @@ function Together({ images, of }: { images: OfferedImage[]; of: Processes }) {
         role="img"
         aria-label={words}
       >
-        {shown.map(({ index, held, below }) => (
+        {shown.map((layer) => (
           <path
-            key={index}
+            key={layer.images[0]}
             class={isSum ? "" : "alone"}
-            style={{ fill: fill(index), stroke: fill(index) }}
-            d={areaOf(held, isSum ? below : null, most, PLOT.width, PLOT.height)}
+            style={{ fill: fill(layer), stroke: fill(layer) }}
+            d={areaOf(layer.held, isSum ? layer.below : null, most, PLOT.width, PLOT.height)}
           />
         ))}
       </svg>
@@ -247,14 +246,27 @@ function Together({ images, of }: { images: OfferedImage[]; of: Processes }) {
         <span>{time(endOf(images))}</span>
       </p>
       <ul class="bands" aria-label="Who held it, by process">
-        {layers.map(({ index, held }) => (
-          <li key={index} class="band">
-            <span class="swatch" style={{ background: fill(index) }} />{" "}
-            {index < 0 ? "others" : cleanWithin(images[index].process, 200)}{" "}
-            <b>{index < 0 ? bytes(Math.max(...held), EXACT) : peakText(images[index])}</b>
+        {layers.map((layer) => (
+          <li key={layer.images[0]} class="band">
+            <span class="swatch" style={{ background: fill(layer) }} /> {layerName(images, layer)}{" "}
+            <b>{layerMost(images, layer)}</b>
           </li>
         ))}
       </ul>
     </div>
   );
+}
+
+// "sort, 50 processes".
+function layerName(images: OfferedImage[], { images: own, isOthers }: Layer): string {
+  const [first] = own;
+  if (isOthers) return `others, ${plural(own.length, "process", "processes")}`;
+  if (own.length === 1) return cleanWithin(images[first].process, 200);
+  return `${cleanWithin(images[first].program, 200)}, ${plural(own.length, "process", "processes")}`;
+}
+
+// Of one its peak; of several what they had together when somebody looked.
+function layerMost(images: OfferedImage[], { images: own, isOthers, held }: Layer): string {
+  const isOne = own.length === 1 && !isOthers;
+  return isOne ? peakText(images[own[0]]) : bytes(Math.max(...held), EXACT);
 }

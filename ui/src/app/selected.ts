@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The stacks that are left of everything by what is selected: filters, a row, a search, a zoom; and
-// what they held over the run. Of a thread or class that is not known.
+// what they held over the run; of a thread or class, what is known to be of it.
 
 import { computed } from "@preact/signals-core";
 import { courseAtTicks } from "../engine/bands.ts";
 import { curve } from "../engine/curves.ts";
 import { isNarrow } from "../engine/look.ts";
 import { SiteKind, type Model } from "../engine/model.ts";
+import { courseIn, type Course } from "../engine/narrow.ts";
 import type { Unit } from "../engine/question.ts";
 import { foundSites, left, model, question } from "./session.ts";
 import { indexAt, type Timeline } from "./timeline_data.ts";
 
-// null: everything, or what of it is not known over time.
+// null: everything, or what of it is known as parts of stacks alone.
 export const selectedSites = computed<Uint32Array | null>(() => {
   const { isFiltered, wanted, look } = left.value;
   const found = foundSites.value;
@@ -25,21 +26,36 @@ export const selectedSites = computed<Uint32Array | null>(() => {
   return Uint32Array.from(sites);
 });
 
-// Along the line of all: at snapshots what the report has, at ticks what was seen of it, and never
-// more than all.
-export function selectedLine(
-  of: Model, sites: Uint32Array, unit: Unit, line: Timeline,
-): Float64Array {
-  const { snapshots, ticks } = of;
+export interface SeenCourse extends Course {
+  atTicks: Float64Array | null; // null: not looked at
+}
+
+export function courseOfSites(of: Model, sites: Uint32Array, unit: Unit): SeenCourse {
   const { live } = curve(of, sites, unit);
   const between = unit === "bytes" ? courseAtTicks(of, sites, live) : null;
+  return { live, isEstimate: false, atTicks: between && between.bytes };
+}
+
+// What is selected, over time; null: everything is, or it is not known.
+export const selectedCourse = computed<SeenCourse | null>(() => {
+  const sites = selectedSites.value;
+  if (sites) return courseOfSites(model.value, sites, unitOf.value);
+  if (!isNarrow(left.value.look) || foundSites.value) return null;
+  const course = courseIn(left.value, unitOf.value);
+  return course && { ...course, atTicks: null };
+});
+
+// Along the line of all: at snapshots what the report has, at ticks what was seen of it, and never
+// more than all.
+export function selectedLine(of: Model, { live, atTicks }: SeenCourse, line: Timeline): Float64Array {
+  const { snapshots, ticks } = of;
   const share = (s: number, all: number) => (all > 0 ? live[s] / all : NaN);
   const totals = Float64Array.from(snapshots.ns, (ns) => line.live[indexAt(line.ns, ns)]);
   return line.ns.map((ns, i) => {
     const s = indexAt(snapshots.ns, ns);
     if (s >= 0 && snapshots.ns[s] === ns) return Math.min(live[s], line.live[i]);
     const t = indexAt(ticks.ns, ns);
-    if (between && t >= 0 && ticks.ns[t] === ns) return Math.min(between.bytes[t], line.live[i]);
+    if (atTicks && t >= 0 && ticks.ns[t] === ns) return Math.min(atTicks[t], line.live[i]);
     const [a, b] = [s, s + 1].map((at) =>
       at >= 0 && at < snapshots.count ? share(at, totals[at]) : NaN);
     if (Number.isNaN(a) || Number.isNaN(b)) return (Number.isNaN(a) ? b || 0 : a) * line.live[i];

@@ -17,7 +17,7 @@ import { clean } from "../flame/clean.ts";
 import { endNs, moment, otherRun, seenTime, totals } from "./moments.ts";
 import { model } from "./session.ts";
 import { use } from "./signals.ts";
-import { selectedLine, selectedSites, unitOf } from "./selected.ts";
+import { selectedCourse, selectedLine, unitOf } from "./selected.ts";
 import { settle, state } from "./state.ts";
 import { bandAt, BandList, bands, drawBands, drawSnapshots } from "./timeline_bands.tsx";
 import { selectBand } from "./timeline_bands.tsx";
@@ -231,7 +231,7 @@ const line = computed(() => makeTimeline(model.value, unitOf.value));
 
 // What the selection held; null: everything is selected.
 const chosen = computed(() =>
-  selectedSites.value && selectedLine(model.value, selectedSites.value, unitOf.value, line.value),
+  selectedCourse.value && selectedLine(model.value, selectedCourse.value, line.value),
 );
 
 // Only where there is a course to show: many tools keep none.
@@ -323,6 +323,7 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
   const live = isAt ? sums[at] : i < 0 ? null : lives[i];
   const rss = i < 0 ? null : (resident?.[i] ?? null);
   const part = use(chosen);
+  const course = use(selectedCourse);
   const beside = use(besideLine);
   const bin = ns === null ? -1 : Math.min(rate.length - 1, Math.floor((ns / end) * rate.length));
   const [held, done] = [markOf(of, "live", unit), markOf(of, "allocated", unit)];
@@ -348,7 +349,7 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
         <Key
           name="selected"
           text="selected"
-          value={i < 0 ? null : amount(Math.round(part[i]), unit, held)}
+          value={i < 0 ? null : amount(Math.round(part[i]), unit, course?.isEstimate ? "≈ " : held)}
         />
       )}
       {resident && (

@@ -9,26 +9,31 @@ import { computed, signal } from "@preact/signals-core";
 import type uPlot from "uplot";
 import { makeBands, type Band, type Bands } from "../engine/bands.ts";
 import { markOf } from "../engine/exactness.ts";
-import { groupRefusal } from "../engine/groups.ts";
+import { groupRefusal, type Group } from "../engine/groups.ts";
 import { isNarrow } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
 import { nearestSnapshot, START } from "../engine/question.ts";
+import { rowOf } from "../engine/rows.ts";
+import { isToldOverTime } from "../engine/thread_courses.ts";
 import { GROUP_TERMS } from "../engine/terms.ts";
 import { amount } from "../engine/units.ts";
 import { groupName, groupPlace, hasCurve, toldNames } from "./columns.ts";
 import { later } from "./later.ts";
 import { endNs, moment } from "./moments.ts";
-import { aimOf } from "./row_actions.tsx";
+import { aimOf, partStep } from "./row_actions.tsx";
 import { left, model, question } from "./session.ts";
 import { use } from "./signals.ts";
-import { addFilter, go, state, type GroupWord } from "./state.ts";
+import { addFilter, go, state, type GroupWord, type State } from "./state.ts";
 import { colour } from "./theme.ts";
 import { indexAt, type Timeline } from "./timeline_data.ts";
 
 export const BANDS_MAX = 6; // more are no areas any more, and no two lines of names
 export const FAR = 1 / 25; // of the run: snapshots further apart leave a paler band
 
-const kind = computed<GroupWord>(() => (hasCurve(state.value.group) ? state.value.group : "place"));
+const kind = computed<GroupWord>(() => {
+  const { group } = state.value;
+  return hasCurve(group) || isToldOverTime(model.value) ? group : "place";
+});
 const unit = computed(() => question.value.unit);
 const isWanted = computed(() => state.value.who);
 
@@ -63,11 +68,13 @@ export const bandNames = computed<string[]>(() => {
   return names.map((name, i) =>
     names.indexOf(name) === names.lastIndexOf(name)
       ? name
-      : `${name}:${groupPlace(of, groups[i]).split(":").at(-1)}`,
+      : groups[i].kind === "thread"
+        ? `${name}, ${groupPlace(of, groups[i])}`
+        : `${name}:${groupPlace(of, groups[i]).split(":").at(-1)}`,
   );
 });
 
-export const bandColour = (i: number) => `--flame-${i}`;
+export const bandColour = (i: number) => `--band-${i}`;
 
 // ---- drawing ----
 
@@ -173,12 +180,25 @@ export function bandAt(of: Model, line: Timeline, ns: number, value: number): nu
   return null;
 }
 
+// What leaves a band alone: its row, its thread or class; of a stack, its function. null: nothing
+// does.
+function stepTo(of: Model, group: Group): Partial<State> | null {
+  const row = rowOf(of, group);
+  const aim = aimOf(group);
+  if (row !== null) return { row };
+  return partStep(group) ?? (aim && addFilter(aim.kind, aim.pattern));
+}
+
 export function selectBand(index: number): void {
-  const aim = aimOf(bands.peek()!.bands[index].group);
-  if (aim) go(addFilter(aim.kind, aim.pattern));
+  const step = stepTo(model.peek(), bands.peek()!.bands[index].group);
+  if (step) go(step);
 }
 
 // ---- the list ----
+
+const ESTIMATE =
+  "Whose the blocks of such a stack are is known at the peak and at the end. In between a thread’s " +
+  "share of it goes straight from the one to the other.";
 
 // Without a pointer over the chart, of the moment selected; of none, the most each ever held.
 export function BandList({ cursor }: { cursor: number | null }) {
@@ -189,8 +209,9 @@ export function BandList({ cursor }: { cursor: number | null }) {
   const { unit: asked } = use(question);
   const word = GROUP_TERMS[use(kind)];
   if (!shown) return null;
-  const mark = markOf(of, "live", asked);
   const s = cursor === null ? at : nearestSnapshot(of, cursor);
+  const isEstimate = s === null || s === START ? false : shown.isEstimate?.[s] === 1;
+  const mark = isEstimate ? "≈ " : markOf(of, "live", asked);
   const text = (values: Float64Array) =>
     amount(s === null ? Math.max(...values) : s === START ? 0 : values[s], asked, mark);
   return (
@@ -200,8 +221,8 @@ export function BandList({ cursor }: { cursor: number | null }) {
           <button
             type="button"
             class="band"
-            disabled={!aimOf(group)}
-            title={`${names[i]} ${groupPlace(of, group)}: only stacks with it`}
+            disabled={!stepTo(of, group)}
+            title={`${names[i]} ${groupPlace(of, group)}: only this, in every pane`}
             onClick={() => selectBand(i)}
           >
             <span class="swatch" style={{ background: `var(${bandColour(i)})` }} />
@@ -212,6 +233,11 @@ export function BandList({ cursor }: { cursor: number | null }) {
       <li class="band muted">
         <span class="swatch others" /> others <b>{text(shown.others)}</b>
       </li>
+      {shown.isEstimate?.includes(1) && (
+        <li class="band muted" title={ESTIMATE}>
+          ≈ where threads share stacks
+        </li>
+      )}
     </ul>
   );
 }

@@ -4,9 +4,11 @@
 
 import { computed } from "@preact/signals-core";
 import type { Sentence, SentenceKind } from "../engine/model.ts";
+import { bytes, EXACT } from "../engine/units.ts";
 import { questionOf, verdict } from "../engine/verdict.ts";
 import { cleanWithin } from "../flame/clean.ts";
 import { cards, further, FurtherFindings } from "./findings.tsx";
+import { mostTogether } from "./process_rows.ts";
 import { model, session } from "./session.ts";
 import { use } from "./signals.ts";
 import { formatState, go, state, type State } from "./state.ts";
@@ -69,16 +71,38 @@ export function Verdict() {
   const isOnCards = use(cards).some(({ finding }) => finding?.kind === "fault");
   const isLater = ({ kind, warning }: Sentence) =>
     (later.includes(kind) || (isOnCards && onCards.includes(kind))) && !warning;
-  const isLead = (one: Sentence, i: number) => i === 0 || one.warning || leads.includes(one.kind);
+  const isNote = ({ kind }: Sentence) => kind === "note";
+  const isLead = (one: Sentence, i: number) =>
+    i === 0 || (one.warning && !isNote(one)) || leads.includes(one.kind);
   const rest = all.filter(isLater);
   const isMany = rest.length > 1;
   const now = isMany ? all.filter((one) => !isLater(one)) : all;
+  const quiet = now.filter((one, i) => !isLead(one, i));
   return (
     <section class="verdict" aria-label="What happened">
       <List of="lead" sentences={now.filter(isLead)} />
-      <List of="quiet" sentences={now.filter((one, i) => !isLead(one, i))} />
+      <List of="quiet" sentences={quiet.filter((one) => !isNote(one))} />
+      <OneOfSeveral />
+      <List of="quiet notes" sentences={quiet.filter(isNote)} />
       <More sentences={isMany ? rest : []} />
     </section>
+  );
+}
+
+// Where there are many processes, the largest is what the page begins with.
+function OneOfSeveral() {
+  const { facts, capture } = use(session)!;
+  const { images, processes } = facts.captures[capture];
+  if (images.length < 2) return null;
+  const most = processes ? mostTogether(images, processes) : 0;
+  const held = most ? `, which together held ${bytes(most, EXACT)} at most` : "";
+  const words = `This is one of ${plural(images.length, "process", "processes")}${held}.`;
+  return (
+    <ul class="quiet several">
+      <li>
+        <Step words={unbroken(words)} step={{ pane: "processes" }} />
+      </li>
+    </ul>
   );
 }
 

@@ -10,10 +10,12 @@
 import { totalAtSnapshots } from "./curves.ts";
 import { heldParts, straightAt, type HeldPart } from "./held.ts";
 import { group, type Group, type GroupKind, type Groups } from "./groups.ts";
+import { classSums, noGroup } from "./groups_across.ts";
 import type { View } from "./look.ts";
 import { SiteKind, type Model } from "./model.ts";
 import { NONE } from "./names.ts";
-import { isHeld, type Measure, type Unit } from "./question.ts";
+import { threadCourses } from "./thread_courses.ts";
+import { isHeld, type Measure, type Question, type Unit } from "./question.ts";
 
 export interface Band {
   group: Group;
@@ -25,6 +27,7 @@ export interface Bands {
   others: Float64Array; // per snapshot: all that is in none of them
   total: Float64Array;
   atTicks: Float64Array[] | null; // per band and tick; null: nobody looked
+  isEstimate: Uint8Array | null; // per snapshot, where that is not the same for all
 }
 
 const NO_BAND = NONE;
@@ -120,8 +123,39 @@ function bandsAtTicks(
   });
 }
 
+const askedAt = (unit: Unit, to: number): Question => ({ measure: "live", unit, from: null, to });
+
+function classCourses(view: View, kind: "size" | "lifetime", unit: Unit): Float64Array[] {
+  const { count } = view.model.snapshots;
+  const live: Float64Array[] = [];
+  for (let s = 0; s < count; s++)
+    classSums(view, askedAt(unit, s), kind).sums.forEach((sum, i) =>
+      ((live[i] ??= new Float64Array(count))[s] = Math.max(0, sum)));
+  return live;
+}
+
+// Threads and classes share stacks: what is of several is a band like any other, the last.
+function acrossBands(
+  view: View, kind: "thread" | "size" | "lifetime", unit: Unit, most: number,
+): Bands {
+  const total = totalAtSnapshots(view.model, unit);
+  const { live, isEstimate } = kind === "thread" ? threadCourses(view, unit)
+    : { live: classCourses(view, kind, unit), isEstimate: null };
+  const order = highestOf(Float64Array.from(live, (values) => Math.max(...values)), most);
+  const bands = order.map((i) => {
+    const isSeveral = i === live.length - 1;
+    const none = noGroup(kind, isSeveral ? 0 : i);
+    return { group: { ...none, several: isSeveral, last: i - 1 }, live: live[i] };
+  });
+  const others = total.map((sum, s) =>
+    Math.max(0, bands.reduce((rest, band) => rest - band.live[s], sum)));
+  return { bands, others, total, atTicks: null, isEstimate };
+}
+
 // At most `most` of them; groups that a filter leaves out are among the others.
 export function makeBands(view: View, kind: GroupKind, unit: Unit, most: number): Bands {
+  if (kind === "thread" || kind === "size" || kind === "lifetime")
+    return acrossBands(view, kind, unit, most);
   const { model } = view;
   const total = totalAtSnapshots(model, unit);
   const asked = { measure: measureFor(model), unit, from: null, to: null } as const;
@@ -138,7 +172,8 @@ export function makeBands(view: View, kind: GroupKind, unit: Unit, most: number)
   });
   const held = unit === "bytes" ? heldParts(model, (site) => bandOf[site], chosen.length) : null;
   const atTicks = held && bandsAtTicks(model, live, total, held);
-  return { bands: chosen.map((one, i) => ({ group: one, live: live[i] })), others, total, atTicks };
+  return { bands: chosen.map((one, i) => ({ group: one, live: live[i] })), others, total, atTicks,
+    isEstimate: null };
 }
 
 // The longest time between two snapshots that follow each other, the start and the end among them.

@@ -17,7 +17,7 @@ import { keptOf, rowsAnswer, siteRows, weighRows } from "./shares.ts";
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-function noGroup(kind: GroupKind, number: number): Writable<Group> {
+export function noGroup(kind: GroupKind, number: number): Writable<Group> {
   const keys = [...NUMBERS.map((number) => number.key), "liveBlocks", "liveBytes"];
   const none = Object.fromEntries(keys.map((key) => [key, 0])) as GroupNumbers;
   return {
@@ -144,23 +144,24 @@ export function threadGroups(view: View, question: Question): Groups {
   return groupsOf(view, "thread", items, weights);
 }
 
-export function classGroups(view: View, question: Question, kind: "size" | "lifetime"): Groups {
+// What each class has of the weight, and last what is of several; of how many stacks; and which
+// classes those are.
+export function classSums(view: View, question: Question, kind: "size" | "lifetime") {
   const { model } = view;
   const of = siteClasses(model, kind);
   const weights = weighIn(view, question);
   const kept = kind === "lifetime" ? keptOf(model, question, weights) : null;
   const only = view.look[kind];
-  const all = Array.from({ length: classCount(kind) }, (_, i) => noGroup(kind, i));
-  const several = { ...noGroup(kind, Infinity), several: true };
+  const n = classCount(kind);
+  const [sums, stacks] = [new Float64Array(n + 1), new Float64Array(n + 1)];
+  const several = { number: Infinity, last: 0 };
   const give = (number: number, weight: number) => {
-    all[number].weight += weight;
-    all[number].stacks += weight !== 0 ? 1 : 0;
+    sums[number] += weight;
+    stacks[number] += weight !== 0 ? 1 : 0;
   };
   for (let site = 0; site < model.sites.count; site++) {
     if (!view.wanted[site])
       continue;
-    for (let i = of.first[site]; i < of.first[site + 1]; i++)
-      all[of.number[i]].nAlloc += of.count[i];
     if (only !== null) {
       give(only, weights[site]);
       continue;
@@ -172,9 +173,20 @@ export function classGroups(view: View, question: Question, kind: "size" | "life
       .filter((number) => number < rest.below);
     several.number = Math.min(several.number, classes.at(0) ?? 0);
     several.last = Math.max(several.last, classes.at(-1) ?? 0);
-    several.weight += rest.several;
-    several.stacks++;
+    give(n, rest.several);
   }
-  const items = [...all, several].filter((g) => g.weight !== 0);
-  return groupsOf(view, kind, items, weights);
+  return { sums, stacks, several };
+}
+
+export function classGroups(view: View, question: Question, kind: "size" | "lifetime"): Groups {
+  const { model, wanted } = view;
+  const of = siteClasses(model, kind);
+  const { sums, stacks, several } = classSums(view, question, kind);
+  const n = classCount(kind);
+  const all = Array.from(sums, (weight, i) =>
+    ({ ...noGroup(kind, i), weight, stacks: stacks[i], ...(i === n && { ...several, several: true }) }));
+  for (let site = 0; site < model.sites.count; site++)
+    for (let i = of.first[site]; wanted[site] && i < of.first[site + 1]; i++)
+      all[of.number[i]].nAlloc += of.count[i];
+  return groupsOf(view, kind, all.filter((g) => g.weight !== 0), weighIn(view, question));
 }

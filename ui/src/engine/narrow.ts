@@ -5,10 +5,11 @@
 // several is left out; how much that is, is told.
 
 import { groupText } from "./group_text.ts";
-import { isNarrow, type View } from "./look.ts";
+import { isNarrow, wantedWeight, type View } from "./look.ts";
 import type { Model } from "./model.ts";
-import { weigh, type Question } from "./question.ts";
+import { weigh, type Question, type Unit } from "./question.ts";
 import { classWeights, threadWeights } from "./shares.ts";
+import { isToldOverTime, threadCourses } from "./thread_courses.ts";
 
 // What a thread is called in an address: its name, with its number where others have the same.
 export function threadKey(model: Model, number: number): string {
@@ -46,6 +47,30 @@ function compute({ model, look }: View, question: Question): Float64Array {
       weights = classWeights(model, question, weights, kind, number);
   }
   return weights;
+}
+
+export interface Course {
+  live: Float64Array; // at every snapshot
+  isEstimate: boolean;
+}
+
+// What a thread or a class held over time; null: of several such at once that is not told.
+export function courseIn(view: View, unit: Unit): Course | null {
+  const { model, look } = view;
+  const { thread, size, lifetime } = look;
+  const nChosen = [thread, size, lifetime].filter((one) => one !== null).length;
+  if (nChosen !== 1 || !isToldOverTime(model))
+    return null;
+  const number = threadOf(model, thread);
+  if (number !== null) {
+    const { live, isEstimate } = threadCourses(view, unit);
+    return { live: live[number], isEstimate: isEstimate.includes(1) };
+  }
+  const at = (to: number) =>
+    compute(view.whole, { measure: "live", unit, from: null, to });
+  const live = Float64Array.from({ length: model.snapshots.count }, (_, to) =>
+    Math.max(0, wantedWeight(view, at(to))));
+  return { live, isEstimate: false };
 }
 
 const CACHE_MAX = 8;

@@ -10,7 +10,15 @@ import { isOfNew, weigh, weighNumbers, type Question } from "./question.ts";
 // The rows of each site, and what they tell about whose its blocks are.
 export interface SiteRows { makers: Uint32Array; maker: Uint32Array; ownFrees: Uint8Array }
 
-export function siteRows({ rows, sites }: Model): SiteRows {
+const known = new WeakMap<Model, SiteRows>();
+
+export function siteRows(model: Model): SiteRows {
+  const found = known.get(model) ?? readRows(model);
+  known.set(model, found);
+  return found;
+}
+
+function readRows({ rows, sites }: Model): SiteRows {
   const found = {
     makers: new Uint32Array(sites.count), maker: new Uint32Array(sites.count),
     ownFrees: new Uint8Array(sites.count).fill(1),
