@@ -127,7 +127,7 @@ __attribute__((used)) uint64_t tide_agent_malloc(uint64_t a, uint64_t b, uint64_
 
 void tide_agent_record_free(struct tide_agent_seat *seat, uint64_t p)
 {
-  tide_free_recording(&seat->seat, (void *)p);
+  tide_free_entered(&seat->seat, tide_enter_quickly(&seat->seat), (void *)p);
 }
 
 TIDE_COLD static uint64_t free_slowly(const struct tide_agent_hook *hook, const struct arguments *x,

@@ -24,10 +24,13 @@ struct tide_real { // NULL: there is none, or another stands for it (hooks.def)
 #define TIDE_HOOK(name, real, family, role, ret, params) ret(*name) params;
 #include "store/hooks.def"
   bool resolved;
-  bool chained;                   // the next malloc is not libc's
-  bool holds;                     // ... and may ask others for blocks: the gate is held
-  bool owns_new;                  // ... and its library defines operator new as well
-  void *(*next_malloc)(size_t n); // ... itself; malloc then leads there
+  bool chained;  // the next malloc is not libc's
+  bool holds;    // ... and may ask others for blocks: the gate is held
+  bool owns_new; // ... and its library defines operator new as well
+  // ... itself; malloc then leads there, holding the gate.
+  void *(*next_malloc)(size_t n);
+  void *(*next_calloc)(size_t n, size_t each);
+  void *(*next_realloc)(void *old, size_t n);
   void (*next_free)(void *p);
   uint64_t own_start, own_end; // a library that is an allocator and nothing else; 0: there is none
   const char *allocator;       // path of the library whose malloc is next; "" for libc
@@ -70,8 +73,7 @@ bool tide_around_is_used(void);
   })
 
 // Is an allocation of so many bytes known to be no sample? To be asked once for each.
-#define TIDE_PASSES(size)                                                                          \
-  (TIDE_UNLIKELY(!tide_self.thread) && tide_sample_passes(&tide_self, (size)))
+#define TIDE_PASSES(size) tide_sample_passes(&tide_self, (size))
 
 // What an allocation returned.
 #define TIDE_RECORD(p, size)                                                                       \

@@ -34,11 +34,20 @@ void *malloc(size_t n)
   return TIDE_PASSES(n) ? tide_real.malloc(n) : malloc_recorded(n);
 }
 
+JUMPED_TO void *calloc_recorded(size_t n, size_t each)
+{
+  void *p = tide_real.calloc(n, each);
+  if (TIDE_LIKELY(p))
+    return TIDE_RECORDED(p, n * each); // no overflow: it succeeded
+  tide_record_failed();
+  return p;
+}
+
 void *calloc(size_t n, size_t each)
 {
-  void *p = TIDE_CALL_REAL(tide_real.calloc(n, each));
-  TIDE_RECORD(p, n * each); // no overflow: it succeeded
-  return p;
+  size_t bytes;
+  return !__builtin_mul_overflow(n, each, &bytes) && TIDE_PASSES(bytes) ? tide_real.calloc(n, each)
+                                                                        : calloc_recorded(n, each);
 }
 
 // The record of it is the last thing to do but one: the ways of free_ways.def end with this. What
@@ -49,24 +58,27 @@ TIDE_HOT void free_go_on(void *p)
 }
 #include "record/free_ways.def"
 
+// Of a thread that has a state.
+TIDE_HOT void free_exactly(void *p)
+{
+  struct tide_thread *t = tide_enter_quickly(&tide_self);
+  if (TIDE_LIKELY(t))
+    tide_free_by(t, p);
+  else
+    free_looking(p, &tide_self);
+}
+
 // What is no sample is freed with a jump, as malloc does it; so may be NULL.
 void free(void *p)
 {
-  if (TIDE_LIKELY(tide_self.thread)) {
-    if (p)
-      tide_free_recording(&tide_self, p);
-  } else if (tide_sample_is_none(p)) {
-    tide_real.free(p);
+  if (TIDE_UNLIKELY(!tide_self.thread)) {
+    if (tide_sample_is_none(p))
+      tide_real.free(p);
+    else if (p)
+      free_looking(p, &tide_self);
   } else if (p) {
-    free_looking(p, &tide_self);
+    free_exactly(p);
   }
-}
-
-// A block from the boot pool cannot be resized by anybody: a fresh block takes its content.
-static void *realloc_from_pool(void *old, size_t n)
-{
-  void *p = tide_real.malloc(n);
-  return p && n ? memcpy(p, old, n < 256 ? n : 256) : p;
 }
 
 TIDE_HOT void *resize(void *old, size_t n, struct tide_regs r)
@@ -74,9 +86,7 @@ TIDE_HOT void *resize(void *old, size_t n, struct tide_regs r)
   if (TIDE_UNLIKELY(!tide_real.resolved))
     tide_real_resolve();
   struct tide_resize block = tide_resize_begin(&tide_self, old);
-  void *p = TIDE_UNLIKELY(old && tide_real_pool_holds(old))
-                ? realloc_from_pool(old, n)
-                : TIDE_CALL_REAL(tide_real.realloc(old, n));
+  void *p = tide_real.realloc(old, n);
   if (TIDE_LIKELY(p)) {
     tide_resize_done(&tide_self, block, old, p, n, r);
   } else if (old && !n) { // glibc: realloc(p, 0) frees
@@ -87,23 +97,28 @@ TIDE_HOT void *resize(void *old, size_t n, struct tide_regs r)
   return p;
 }
 
-// Is neither the old block a sample nor the new one? Never of one that is freed so.
+JUMPED_TO void *realloc_recorded(void *old, size_t n)
+{
+  return resize(old, n, TIDE_CALLER_REGS());
+}
+
+// What is larger is rather refused, which is to be counted, and takes time enough for that.
+enum { RESIZE_MOST = 64 << 10 };
+
+// Is neither the old block a sample nor the new one? If it is freed so, a byte less passes.
 TIDE_HOT bool resize_passes(const void *old, size_t n)
 {
-  return TIDE_UNLIKELY(!tide_self.thread) && n && tide_sample_is_none(old) &&
-         !tide_real_pool_holds(old) && tide_sample_passes(&tide_self, n);
+  return n <= RESIZE_MOST && tide_self.until > n && tide_sample_is_none(old) && TIDE_PASSES(n);
 }
 
 void *realloc(void *old, size_t n)
 {
-  if (!resize_passes(old, n))
-    return resize(old, n, TIDE_CALLER_REGS());
-  void *p = TIDE_CALL_REAL(tide_real.realloc(old, n));
-  if (TIDE_UNLIKELY(!p)) {
-    tide_self.until += n + 1; // it was none
-    tide_record_failed();
-  }
-  return p;
+  return resize_passes(old, n) ? tide_real.realloc(old, n) : realloc_recorded(old, n);
+}
+
+JUMPED_TO void *reallocarray_recorded(void *old, size_t n, size_t each)
+{
+  return resize(old, n * each, TIDE_CALLER_REGS());
 }
 
 void *reallocarray(void *old, size_t n, size_t each)
@@ -113,7 +128,8 @@ void *reallocarray(void *old, size_t n, size_t each)
     errno = ENOMEM;
     return NULL;
   }
-  return resize(old, bytes, TIDE_CALLER_REGS());
+  return resize_passes(old, bytes) ? tide_real.realloc(old, bytes)
+                                   : reallocarray_recorded(old, n, each);
 }
 
 // jemalloc's flags: the low six bits are log2 of the alignment, bit 6 asks for zeroes. A program

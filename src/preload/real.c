@@ -79,12 +79,29 @@ struct tide_real tide_real = {
     .allocator = "",
 };
 
-// What malloc and free lead to where another allocator is next: that one's, with the gate held. Not
-// where it is known to ask nobody for blocks: what it maps is known by who calls (hooks_pages.c).
+// What malloc and its kin lead to where another allocator is next: that one's, with the gate held.
+// Not where it is known to ask nobody for blocks: what it maps is known by who calls
+// (hooks_pages.c).
 static void *held_malloc(size_t n)
 {
   struct tide_held held = tide_hold(&tide_self);
   void *p = tide_real.next_malloc(n);
+  tide_unhold(&tide_self, held);
+  return p;
+}
+
+static void *held_calloc(size_t n, size_t each)
+{
+  struct tide_held held = tide_hold(&tide_self);
+  void *p = tide_real.next_calloc(n, each);
+  tide_unhold(&tide_self, held);
+  return p;
+}
+
+static void *held_realloc(void *old, size_t n)
+{
+  struct tide_held held = tide_hold(&tide_self);
+  void *p = tide_real.next_realloc(old, n);
   tide_unhold(&tide_self, held);
   return p;
 }
@@ -96,13 +113,23 @@ static void held_free(void *p)
   tide_unhold(&tide_self, held);
 }
 
-// What free leads to until it is known that the pool gave nothing, and then if it did.
+// What free and realloc lead to until it is known that the pool gave nothing, and then if it did.
 static void (*free_outside_pool)(void *p);
+static void *(*realloc_outside_pool)(void *old, size_t n);
 
 static void free_unless_pooled(void *p)
 {
   if (!tide_real_pool_holds(p))
     free_outside_pool(p);
+}
+
+// A block from the boot pool cannot be resized by anybody: a fresh block takes its content.
+static void *realloc_unless_pooled(void *old, size_t n)
+{
+  if (!tide_real_pool_holds(old))
+    return realloc_outside_pool(old, n);
+  void *p = tide_real.malloc(n);
+  return p && n ? memcpy(p, old, n < 256 ? n : 256) : p;
 }
 
 static const struct link_map *library_of(const void *function)
@@ -142,8 +169,12 @@ static void recognise(struct tide_real *real)
   }
   real->holds = true;
   real->next_malloc = real->malloc;
+  real->next_calloc = real->calloc;
+  real->next_realloc = real->realloc;
   real->next_free = real->free;
   real->malloc = held_malloc;
+  real->calloc = held_calloc;
+  real->realloc = held_realloc;
   real->free = held_free;
 }
 
@@ -176,12 +207,16 @@ TIDE_COLD void tide_real_resolve(void)
 #include "store/hooks.def"
   recognise(&real);
   free_outside_pool = real.free;
+  realloc_outside_pool = real.realloc;
   real.free = free_unless_pooled;
+  real.realloc = realloc_unless_pooled;
   tide_real = real;
   tide_store_release(&tide_real.resolved, true);
   tide_store_release(&resolving_thread, NULL);
   // The pool gives no more, not to a signal handler in this thread either.
-  if (!tide_load_relaxed(&pool_used))
+  if (!tide_load_relaxed(&pool_used)) {
     tide_store_release(&tide_real.free, free_outside_pool);
+    tide_store_release(&tide_real.realloc, realloc_outside_pool);
+  }
   errno = saved;
 }

@@ -136,7 +136,9 @@ TIDE_COLD void *tide_sample_block(struct tide_seat *seat, void *p, size_t size, 
 
 static bool may_be_sample(const void *p)
 {
-  return tide_samples.bits && tide_boot_ready() && tide_samples_may_hold((uint64_t)p);
+  uint64_t addr = (uint64_t)p;
+  return tide_samples.bits && tide_boot_ready() && tide_samples_may_hold(addr) &&
+         tide_samples_hold(addr);
 }
 
 TIDE_COLD bool tide_sample_free(struct tide_seat *seat, const void *p)
@@ -160,8 +162,9 @@ uint64_t tide_sample_free_all(struct tide_seat *seat, uint64_t from, uint64_t to
   if (!tide_samples.bits || !tide_boot_ready() || !turn_enter(seat, &turn))
     return 0;
   // What is taken out leaves its place to one that follows.
-  for (uint64_t i = 0; tide_samples.table && i <= tide_samples.table_mask;) {
-    uint64_t addr = tide_samples.table[i].addr;
+  const struct tide_sample_table *table = tide_samples.table;
+  for (uint64_t i = 0; table && i <= table->mask;) {
+    uint64_t addr = table->entries[i].addr;
     if (!addr || addr < from || addr > to || !tide_samples_take(addr, &sample)) {
       i++;
       continue;

@@ -7,7 +7,8 @@
 //     free(p)     seat->thread is NULL: the filter says that p is no sample, and that is all
 //     realloc     both
 //
-// `until` is 0 before a thread's first draw, and where all events are recorded: nothing passes.
+// `until` is 0 before a thread's first draw, and where all events are recorded: nothing passes, so
+// malloc() need not ask whether there is a state.
 #pragma once
 #include "record/thread.h"
 #include "store/samples.h"
@@ -32,6 +33,13 @@ void *tide_sample_block(struct tide_seat *seat, void *p, size_t size, struct tid
 TIDE_HOT bool tide_sample_is_none(const void *p)
 {
   return TIDE_LIKELY(!tide_samples_may_hold((uint64_t)p));
+}
+
+// The same of a block of which that is not known, without the lock; false also where all events are
+// recorded.
+TIDE_HOT bool tide_sample_is_none_surely(const void *p)
+{
+  return tide_samples.bits && !tide_samples_hold((uint64_t)p);
 }
 
 // What comes if not: the end of a sample, if it is one. False: it is none.

@@ -352,6 +352,12 @@ void tide_sys_unmap(void *p, size_t bytes)
   TIDE_SYS(SYS_munmap, p, bytes);
 }
 
+void tide_sys_empty(void *p, size_t bytes)
+{
+  if (!is_in_first(p))
+    TIDE_SYS(SYS_madvise, p, bytes, MADV_DONTNEED);
+}
+
 void tide_sys_say(const char *text, size_t n)
 {
   while (n > 0) {

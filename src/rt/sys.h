@@ -104,6 +104,8 @@ const struct tide_range *tide_sys_ranges(void); // TIDE_SYS_MAX_RANGES; of 0 and
 // The program has asked for future mappings to be locked: ours must not be.
 extern bool tide_sys_lock_future;
 void tide_sys_unmap(void *p, size_t bytes);
+// Zeros again, and no memory; the place stays ours.
+void tide_sys_empty(void *p, size_t bytes);
 void tide_sys_forget_map(void *p, size_t bytes); // it is gone already
 // Bytes of address space the recorder has mapped so far. Where the program has limited itself
 // (see limits.c of the recorder), each further mapping first raises the limit by as much.

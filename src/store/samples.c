@@ -9,27 +9,44 @@
 
 #include <string.h>
 
-static const uint8_t unknown[] = {1, 1};
-struct tide_samples tide_samples = {.filter = unknown};
+static const uint8_t unknown[] = {1};
+#define AT_ONE (unknown - TIDE_FILTER_ALL)
+struct tide_samples tide_samples = {.filter = AT_ONE, .ones = TIDE_FILTER_ALL};
 
-enum { FIRST_ENTRIES = 128, FIRST_LEVEL = 13, LEVEL_STEP = 3, LAST_LEVEL = 19 };
+enum { FIRST_ENTRIES = 128 };
 enum { COUNT_MOST = UINT8_MAX }; // stays for good: then every free there is looked up
-enum { CROWDED = 8 };            // counts for each sample
+enum { CROWDED = 16 };           // counts for each sample
 
-static uint64_t mask_of(uint32_t level)
+static uint32_t n_counts(uint32_t level)
 {
-  return (1ull << level) - 1;
+  return 1u << (TIDE_FILTER_FIRST_BITS + level * TIDE_FILTER_STEP_BITS);
+}
+
+static uint32_t ones_of(uint32_t level)
+{
+  return ((level + 1) << TIDE_FILTER_BITS) - n_counts(level);
+}
+
+// From the first count of the smallest table to the last of the largest.
+static uint32_t n_bytes(void)
+{
+  return (TIDE_FILTER_LEVELS << TIDE_FILTER_BITS) - ones_of(0);
+}
+
+static uint8_t *counts_of(uint32_t level)
+{
+  return tide_samples.counts + ones_of(level) - ones_of(0);
 }
 
 bool tide_samples_init(uint32_t bits, uint64_t seed)
 {
-  tide_samples.counts = tide_sys_map_private(TIDE_FILTER_BYTES);
+  tide_samples.counts = tide_sys_map_private(n_bytes());
   if (!tide_samples.counts)
     return false;
   tide_samples.random =
       tide_weight_scramble(seed ? seed : tide_cycles() ^ (uint64_t)tide_samples.counts);
-  tide_store_release(&tide_samples.filter, tide_samples.counts);
-  tide_store_release(&tide_samples.mask, mask_of(FIRST_LEVEL));
+  tide_store_release(&tide_samples.filter, tide_samples.counts - ones_of(0));
+  tide_store_release(&tide_samples.ones, ones_of(0));
   tide_samples.bits = bits;
   return true;
 }
@@ -39,13 +56,13 @@ void tide_samples_after_fork(bool wiped)
 {
   if (!tide_samples.bits)
     return;
-  if (!wiped)
-    memset(tide_samples.counts, 0, TIDE_FILTER_BYTES);
-  tide_samples.lock.held = 0;
+  for (uint32_t level = 0; !wiped && level < TIDE_FILTER_LEVELS; level++)
+    memset(counts_of(level), 0, n_counts(level));
+  tide_samples.lock.held = tide_samples.turn = 0;
   tide_samples.table = NULL;
-  tide_samples.table_mask = tide_samples.n_live = 0;
+  tide_samples.n_live = 0;
   tide_samples.random ^= tide_weight_scramble(tide_sys_pid());
-  tide_store_relaxed(&tide_samples.mask, mask_of(FIRST_LEVEL));
+  tide_store_relaxed(&tide_samples.ones, ones_of(0));
 }
 
 uint64_t tide_samples_random(void)
@@ -53,10 +70,12 @@ uint64_t tide_samples_random(void)
   return tide_weight_scramble(tide_add_relaxed(&tide_samples.random, 0x9e3779b97f4a7c15ull));
 }
 
+// ---- the filter ----
+
 static void filter_count(uint64_t addr, int change)
 {
-  for (uint32_t level = FIRST_LEVEL; level <= LAST_LEVEL; level += LEVEL_STEP) {
-    uint8_t *count = &tide_samples.counts[tide_samples_place(addr, mask_of(level))];
+  for (uint32_t level = 0; level < TIDE_FILTER_LEVELS; level++) {
+    uint8_t *count = &counts_of(level)[tide_samples_hash(addr) & (n_counts(level) - 1)];
     if (*count != COUNT_MOST)
       tide_store_relaxed(count, (uint8_t)(*count + change));
   }
@@ -65,72 +84,123 @@ static void filter_count(uint64_t addr, int change)
 // Larger only: what the smaller ones could not count stays there.
 static void filter_widen(void)
 {
-  uint64_t mask = tide_samples.mask;
-  if (mask < mask_of(LAST_LEVEL) && tide_samples.n_live * CROWDED > mask)
-    tide_store_release(&tide_samples.mask, ((mask + 1) << LEVEL_STEP) - 1);
+  uint32_t level = tide_samples.ones >> TIDE_FILTER_BITS;
+  if (level + 1 < TIDE_FILTER_LEVELS && tide_samples.n_live * CROWDED > n_counts(level))
+    tide_store_release(&tide_samples.ones, ones_of(level + 1));
 }
 
-static struct tide_sample *entry_of(uint64_t addr)
+// ---- the table ----
+
+static void change_begin(void)
 {
-  uint64_t i = tide_weight_scramble(addr) & tide_samples.table_mask;
-  while (tide_samples.table[i].addr && tide_samples.table[i].addr != addr)
-    i = (i + 1) & tide_samples.table_mask;
-  return &tide_samples.table[i];
+  tide_store_relaxed(&tide_samples.turn, tide_samples.turn + 1);
 }
 
+static void change_end(void)
+{
+  tide_store_release(&tide_samples.turn, tide_samples.turn + 1);
+}
+
+// Without the lock: what is found there may be changing, but is memory.
+static bool is_in(struct tide_sample_table *table, uint64_t addr)
+{
+  uint64_t found, mask = table->mask, i = tide_weight_scramble(addr) & mask;
+  while ((found = tide_load_acquire(&table->entries[i].addr)) && found != addr)
+    i = (i + 1) & mask;
+  return found;
+}
+
+// Nothing that changes meanwhile is believed to be none: what is released after the turn was made
+// odd shows it.
+bool tide_samples_hold(uint64_t addr)
+{
+  uint32_t turn = tide_load_acquire(&tide_samples.turn);
+  struct tide_sample_table *table = tide_load_acquire(&tide_samples.table);
+  return turn & 1 || (table && is_in(table, addr)) || tide_load_acquire(&tide_samples.turn) != turn;
+}
+
+static struct tide_sample *entry_of(struct tide_sample_table *table, uint64_t addr)
+{
+  uint64_t i = tide_weight_scramble(addr) & table->mask;
+  while (table->entries[i].addr && table->entries[i].addr != addr)
+    i = (i + 1) & table->mask;
+  return &table->entries[i];
+}
+
+static void fill(struct tide_sample *entry, const struct tide_sample *with)
+{
+  entry->size = with->size;
+  entry->when = with->when;
+  entry->cell = with->cell;
+  entry->n_blocks = with->n_blocks;
+  tide_store_release(&entry->addr, with->addr);
+}
+
+static size_t table_bytes(uint64_t n)
+{
+  return sizeof(struct tide_sample_table) + n * sizeof(struct tide_sample);
+}
+
+// Somebody may still look into the former one: its memory goes, the place stays.
 static bool table_grow(void)
 {
-  struct tide_sample *old = tide_samples.table;
-  uint64_t n_old = old ? tide_samples.table_mask + 1 : 0, n = old ? n_old * 2 : FIRST_ENTRIES;
-  struct tide_sample *table = tide_sys_map_table(n * sizeof *table);
+  struct tide_sample_table *old = tide_samples.table;
+  uint64_t n_old = old ? old->mask + 1 : 0, n = old ? n_old * 2 : FIRST_ENTRIES;
+  struct tide_sample_table *table = tide_sys_map_table(table_bytes(n));
   if (!table)
     return false;
-  tide_samples.table = table;
-  tide_samples.table_mask = n - 1;
+  table->mask = n - 1;
   for (uint64_t i = 0; i < n_old; i++)
-    if (old[i].addr)
-      *entry_of(old[i].addr) = old[i];
+    if (old->entries[i].addr)
+      fill(entry_of(table, old->entries[i].addr), &old->entries[i]);
+  tide_store_release(&tide_samples.table, table);
   if (old)
-    tide_sys_unmap(old, n_old * sizeof *old);
+    tide_sys_empty(old, table_bytes(n_old));
   return true;
 }
 
 bool tide_samples_put(const struct tide_sample *sample)
 {
-  bool full = !tide_samples.table || tide_samples.n_live * 2 > tide_samples.table_mask;
-  if (full && !table_grow())
-    return false;
-  *entry_of(sample->addr) = *sample;
-  tide_samples.n_live++;
-  filter_count(sample->addr, 1);
-  filter_widen();
-  return true;
+  struct tide_sample_table *table = tide_samples.table;
+  change_begin();
+  bool has_room = (table && tide_samples.n_live * 2 <= table->mask) || table_grow();
+  if (has_room) {
+    fill(entry_of(tide_samples.table, sample->addr), sample);
+    tide_samples.n_live++;
+    filter_count(sample->addr, 1);
+    filter_widen();
+  }
+  change_end();
+  return has_room;
 }
 
 // Whatever follows and could be nearer to its home moves up.
-static void close_gap(uint64_t gap)
+static void close_gap(struct tide_sample_table *table, uint64_t gap)
 {
-  struct tide_sample *table = tide_samples.table;
-  uint64_t mask = tide_samples.table_mask;
-  for (uint64_t i = (gap + 1) & mask; table[i].addr; i = (i + 1) & mask) {
-    uint64_t home = tide_weight_scramble(table[i].addr) & mask;
+  struct tide_sample *entries = table->entries;
+  uint64_t mask = table->mask;
+  for (uint64_t i = (gap + 1) & mask; entries[i].addr; i = (i + 1) & mask) {
+    uint64_t home = tide_weight_scramble(entries[i].addr) & mask;
     if (((i - home) & mask) >= ((i - gap) & mask)) {
-      table[gap] = table[i];
+      fill(&entries[gap], &entries[i]);
       gap = i;
     }
   }
-  table[gap] = (struct tide_sample){0};
+  fill(&entries[gap], &(struct tide_sample){0});
 }
 
 bool tide_samples_take(uint64_t addr, struct tide_sample *ret)
 {
-  struct tide_sample *entry = tide_samples.table ? entry_of(addr) : NULL;
+  struct tide_sample_table *table = tide_samples.table;
+  struct tide_sample *entry = table ? entry_of(table, addr) : NULL;
   if (!entry || !entry->addr)
     return false;
   *ret = *entry;
-  close_gap((uint64_t)(entry - tide_samples.table));
+  change_begin();
+  close_gap(table, (uint64_t)(entry - table->entries));
   tide_samples.n_live--;
   filter_count(addr, -1);
+  change_end();
   return true;
 }
 

@@ -6,19 +6,30 @@
 // for all threads, and the total is that of a lone thread (total.h).
 //
 // Of every free it is asked whether the block is a sample. The filter answers for most that are
-// none with one load: it counts the live samples by some bits of their addresses, in tables of
-// three sizes, one behind the other. All are kept up to date; the smallest that is not crowded is
-// asked, so that it stays in the caches. Its size less one, the mask, tells where it is, too.
+// none with one load: it counts the live samples by the hashes of their addresses, in tables of
+// three sizes. All are kept up to date; the smallest that is not crowded is asked, so that it stays
+// in the caches. The hash has as many bits as the index of the largest; what is set in it besides,
+// ones, tells which table is asked, and leaves as many bits of it as that has:
 //
-//     filter    | 1 1 |    | 2^13 counts | ... | 2^16 counts | ... | 2^19 counts |
-//     index     0          2^13          2^14  2^16          2^17  2^19          2^20
+//     count at      hash | ones       ones
+//     2^13 counts   from 2^19 - 2^13  2^19 - 2^13
+//     2^16 counts   from 2^20 - 2^16  2^20 - 2^16
+//     2^19 counts   from 2^20         2^20
 //
-// Before there are samples, and where all events are recorded, the filter has two counts, of 1.
+// Before there are samples, and where all events are recorded, ones leaves one count, which is 1.
+// Of what the filter does not answer the table itself is asked, without the lock: whoever changes
+// it makes `turn` odd meanwhile.
 #pragma once
 #include "rt/sys.h"
 #include "store/writer.h"
 
-enum { TIDE_FILTER_BYTES = 1 << 20 };
+enum {
+  TIDE_FILTER_LEVELS = 3,
+  TIDE_FILTER_BITS = 19, // of a hash
+  TIDE_FILTER_FIRST_BITS = 13,
+  TIDE_FILTER_STEP_BITS = 3,
+  TIDE_FILTER_ALL = (1 << TIDE_FILTER_BITS) - 1,
+};
 
 // Of a sample: it was drawn with another size, so its variance follows from its weight.
 enum { TIDE_SAMPLE_WENT_ON = 64 };
@@ -32,15 +43,21 @@ struct tide_sample {
   uint32_t n_blocks; // that it stands for
 };
 
+struct tide_sample_table {
+  _Alignas(sizeof(struct tide_sample)) uint64_t mask; // there is one entry more
+  struct tide_sample entries[];                       // atomic: addr
+};
+
 struct tide_samples {
-  const uint8_t *filter;
-  uint64_t mask;
-  uint32_t bits; // how often is sampled: one for 2^bits bytes; 0: all events are recorded
+  const uint8_t *filter; // read after ones
+  uint32_t ones;         // atomic
+  uint32_t bits;         // how often is sampled: one for 2^bits bytes; 0: all events are recorded
   // Under the lock.
   _Alignas(64) struct tide_lock lock;
-  uint8_t *counts; // the filter's
-  struct tide_sample *table;
-  uint64_t table_mask, n_live;
+  uint32_t turn;                   // atomic
+  uint8_t *counts;                 // the filter's, from that of hash 0 in the smallest table
+  struct tide_sample_table *table; // atomic; NULL: there is none. A former one stays mapped
+  uint64_t n_live;
   // Atomic.
   uint64_t random;
 };
@@ -53,17 +70,22 @@ void tide_samples_after_fork(bool wiped);
 
 uint64_t tide_samples_random(void);
 
-TIDE_HOT uint64_t tide_samples_place(uint64_t addr, uint64_t mask)
+// Of blocks that lie apart by a power of two, too.
+TIDE_HOT uint32_t tide_samples_hash(uint64_t addr)
 {
-  return ((addr ^ addr >> 12) >> 4 & mask) + mask + 1;
+  return ((uint32_t)addr * 0x9E3779B1u) >> (32 - TIDE_FILTER_BITS);
 }
 
 // False: the block is no sample.
 TIDE_HOT bool tide_samples_may_hold(uint64_t addr)
 {
-  uint64_t mask = tide_load_relaxed(&tide_samples.mask);
-  return tide_load_relaxed(&tide_samples.filter[tide_samples_place(addr, mask)]);
+  uint32_t at = tide_samples_hash(addr) | tide_load_folded(&tide_samples.ones);
+  tide_loads_in_order();
+  return tide_load_folded(&tide_samples.filter[at]);
 }
+
+// The same for what that leaves open, as exactly as it can be told without the lock.
+bool tide_samples_hold(uint64_t addr);
 
 // Under the lock, by the one writer. A new sample, one of so many in bits when it was drawn; false:
 // no memory for it, and nothing was booked.

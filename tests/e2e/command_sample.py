@@ -2,9 +2,13 @@
 """Samples: estimates that are right in the mean and as far off as they say, of every way in, and
 that nothing else is claimed. Seeds are given, so that a run is as good as the next."""
 import math
+import platform
+import re
+import shutil
 import signal
 import subprocess
 
+import record
 from ground import expect, finish, test
 
 # What each function allocates is known: sizes from 8 B to 8 MiB.
@@ -135,6 +139,21 @@ int main(void)
   if (!n || n == MOST) return 2;
   for (int i = 0; i < AGAIN; i++) if (realloc(kept[0], 2 * EACH)) return 3;
   while (n) free(kept[--n]);
+  return 0;
+}"""
+
+# So often: a block comes and goes, and is resized before that.
+OFTEN = r"""
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+  void *volatile block;
+  int each = argc > 2 && *argv[2] == 'z', resized = argc > 2 && *argv[2] == 'r';
+  for (int n = atoi(argv[1]); n > 0; n--) {
+    block = each ? calloc(3, 8) : malloc(24);
+    if (resized) block = realloc(block, 20);
+    free(block);
+  }
   return 0;
 }"""
 
@@ -310,6 +329,31 @@ def sample_attached_to_a_process(ground):
     finally:
         child.kill()
         child.wait()
+
+
+def instructions(ground, program, n, *words, library=None):
+    """Of the whole process. The loader preloads, so that valgrind's own is left alone."""
+    preloaded = ["--preload", str(library)] if library else []
+    said = ground.run("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+                      "/lib64/ld-linux-x86-64.so.2", *preloaded, program, str(n), *words).stderr
+    told = re.search(r"Collected : (\d+)", said)
+    expect(told, said)
+    return int(told.group(1))
+
+
+@test
+def sample_costs_few_instructions(ground):
+    """What is no sample: a count down and a look into the filter, and jumps to the real ones."""
+    if not shutil.which("valgrind") or platform.machine() != "x86_64":
+        raise record.Skip("no valgrind here, or another processor's instructions")
+    program = ground.build("often", OFTEN)
+    ground.env["TIDEMARK_OPTIONS"] = "sample=64M,seed=1,out=often.store"
+    few, many = 1000, 21000
+    for words, most in ((), 18), (("z",), 20), (("r",), 36):
+        added = [instructions(ground, program, n, *words, library=ground.library)
+                 - instructions(ground, program, n, *words) for n in (few, many)]
+        each = (added[1] - added[0]) / (many - few)
+        expect(each <= most + 0.5, f"{words}: {each} instructions more for each, {most} at most")
 
 
 @test

@@ -75,6 +75,11 @@ TIDE_HOT void tide_cpu_relax(void)
   __asm__ volatile("yield");
 }
 
+// Where a load may be part of the instruction that needs what it gives, which it cannot be here;
+// and what has those before it come before those after it, which acquire does.
+#define tide_load_folded(p) tide_load_acquire(p)
+TIDE_HOT void tide_loads_in_order(void) {}
+
 // A raw system call: errno is not touched, failures come back as -errno.
 static inline long tide_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {

@@ -68,6 +68,19 @@ TIDE_HOT void tide_cpu_relax(void)
   __asm__ volatile("pause");
 }
 
+// A load that becomes part of the instruction that needs what it gives, as no atomic one does: of a
+// word or less, and read once. Those before tide_loads_in_order() come before those after it, as
+// this processor has them anyway.
+#ifdef __SANITIZE_THREAD__
+#define tide_load_folded(p) tide_load_acquire(p)
+#else
+#define tide_load_folded(p) (*(p))
+#endif
+TIDE_HOT void tide_loads_in_order(void)
+{
+  __asm__ volatile("" ::: "memory");
+}
+
 // A raw system call: errno is not touched, failures come back as -errno.
 static inline long tide_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {
