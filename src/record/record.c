@@ -132,12 +132,13 @@ static void put_back(struct tide_thread *t, const struct tide_block *block, uint
 {
   struct tide_place place;
   bool large = block->size >= TIDE_LIVE_LARGE;
-  uint64_t what = tide_live_what(block->cell, large ? TIDE_LIVE_LARGE : block->size);
-  if (!tide_live_make(&t->writer.station, old, what, &place)) {
+  struct tide_live words = {tide_live_what(block->cell, large ? TIDE_LIVE_LARGE : block->size),
+                            block->when};
+  if (!tide_live_make(&t->writer.station, old, words, &place)) {
     tide_record_no_room();
     return;
   }
-  tide_live_put_at(&place, (struct tide_live){what, block->when});
+  tide_live_put_at(&place, words);
   tide_live_leave(&t->writer.station);
   if (large)
     tide_live_large_put(old, block->size);

@@ -128,7 +128,8 @@ TIDE_HOT void tide_book_put(struct tide_writer *w, const struct tide_place *plac
                             uint64_t birth)
 {
   struct tide_live words = {what, when | tide_live_key(addr)};
-  tide_book_latest(w, place, c, addr, tide_live_put_at(place, words), birth);
+  tide_live_put_at(place, words);
+  tide_book_latest(w, place, c, addr, words, birth);
   tide_live_leave(&w->station);
 }
 
@@ -140,7 +141,8 @@ TIDE_HOT bool tide_book_alloc(struct tide_writer *w, struct tide_cell *c, uint64
   struct tide_place place;
   bool large = size >= TIDE_LARGE_BYTES, untold = TIDE_UNLIKELY(large) && size >= TIDE_LIVE_LARGE;
   uint64_t what = tide_live_what(tide_cell_index(c), untold ? TIDE_LIVE_LARGE : size);
-  if (TIDE_UNLIKELY(!tide_live_make(&w->station, addr, what, &place)))
+  struct tide_live words = {what, tide_live_when(0, birth)};
+  if (TIDE_UNLIKELY(!tide_live_make(&w->station, addr, words, &place)))
     return false;
   tide_total_add(w, size);
   uint32_t interval = tide_cell_fold(w, c);

@@ -70,7 +70,7 @@ bool tide_live_again(struct tide_station *s, const struct tide_place *p,
   // The table alone does not tell: it may have been given up and come back with other keys.
   bool same = tide_live_enter(s, p->region) == p->table;
   if (same && p->table & TIDE_TABLE_PACKED)
-    same = tide_load_relaxed(p->word) == words->when;
+    same = tide_packed_holds(p, words);
   else if (same)
     same = tide_load_relaxed(&p->slot->when) == words->when &&
            tide_load_relaxed(&p->slot->what) == words->what;
@@ -90,9 +90,10 @@ static bool claim_home(uint64_t table, uint64_t key, struct tide_place *ret)
 }
 
 __attribute__((noinline)) bool tide_live_make_slowly(struct tide_station *s, uint64_t addr,
-                                                     uint64_t what, struct tide_place *ret_place)
+                                                     struct tide_live words,
+                                                     struct tide_place *ret_place)
 {
-  struct tide_newcomer newcomer = {tide_live_key(addr), what};
+  struct tide_newcomer newcomer = {tide_live_key(addr), words.what, words.when};
   uint64_t *region;
   *ret_place = (struct tide_place){{tide_live_odd_slot(addr >> 3)}, NULL, 0};
   if (TIDE_LIKELY(ret_place->slot))
@@ -104,7 +105,7 @@ __attribute__((noinline)) bool tide_live_make_slowly(struct tide_station *s, uin
     uint64_t table = tide_live_enter(s, region);
     bool open = tide_table_is_open(table);
     if (open && (claim_home(table, newcomer.key, ret_place) ||
-                 tide_table_claim(table, newcomer.key, what, ret_place))) {
+                 tide_table_claim(table, &newcomer, ret_place))) {
       ret_place->region = region;
       if (table & TIDE_TABLE_DIRECT) {
         ret_place->region = NULL;

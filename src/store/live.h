@@ -15,7 +15,7 @@ void tide_live_station_add(struct tide_station *s);
 void tide_live_confine(void);
 
 // The slow ways of what is below, which say what they do.
-bool tide_live_make_slowly(struct tide_station *s, uint64_t addr, uint64_t what,
+bool tide_live_make_slowly(struct tide_station *s, uint64_t addr, struct tide_live words,
                            struct tide_place *ret_place);
 bool tide_live_take_slowly(struct tide_station *s, uint64_t addr, struct tide_block *ret_block);
 // What is known of a block, which stays there; false: nothing.
@@ -124,15 +124,15 @@ TIDE_HOT bool tide_live_claim_home(struct tide_station *s, uint64_t number,
   return false;
 }
 
-// A place for a block just allocated, of which `what` is to be written there; unless it is in a
-// direct table, we are in its region then. False: no memory for it, or a thread that was killed has
-// closed the table.
-TIDE_HOT bool tide_live_make(struct tide_station *s, uint64_t addr, uint64_t what,
+// A place for a block just allocated, of which these words are to be written there (of `when`, at
+// least the birth is known); unless it is in a direct table, we are in its region then. False: no
+// memory for it, or a thread that was killed has closed the table.
+TIDE_HOT bool tide_live_make(struct tide_station *s, uint64_t addr, struct tide_live words,
                              struct tide_place *ret_place)
 {
   struct tide_live *slot = tide_live_direct_slot(addr >> 3);
   *ret_place = (struct tide_place){{slot}, NULL, 0};
-  return TIDE_LIKELY(slot) || tide_live_make_slowly(s, addr, what, ret_place);
+  return TIDE_LIKELY(slot) || tide_live_make_slowly(s, addr, words, ret_place);
 }
 
 // The words of a slot, if they are of a block at this address, and not a large one: a size that is

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the files of the live map tell each other, and nobody else: the memory of its tables
-// (tables.c), their forms (live_table.c), who is in which region (live_stations.c), and how a table
-// is replaced by another (live_rebuild.c).
+// (tables.c), their forms (live_table.c, live_packed.c), who is in which region (live_stations.c),
+// and how a table is replaced by another (live_rebuild.c).
 #pragma once
 #include "store/live_map.h"
 
@@ -28,9 +28,7 @@ void tide_tables_after_fork(bool wiped);
 
 enum {
   TIDE_TABLE_MAX_PROBE = 8, // lines from a key's home on in which it may lie
-  TIDE_TABLE_GRAINS = 5,    // of packed tables: 8 to 128 bytes
   TIDE_TABLE_KEY_WORDS = TIDE_LIVE_KEYS / 64,
-  TIDE_TABLE_KIND_LINES = 60, // at most: with more, a hashed table takes less
 };
 
 // A block in a table.
@@ -41,7 +39,7 @@ struct tide_entry {
 
 // A block that has to have a place.
 struct tide_newcomer {
-  uint64_t key, what;
+  uint64_t key, what, when; // when: at least its birth
 };
 
 // The lines in which a key may lie in a hashed table, in turn.
@@ -51,8 +49,6 @@ struct tide_probe {
 struct tide_probe tide_probe_from(uint64_t table, uint64_t key);
 bool tide_probe_next(struct tide_probe *p);
 
-// What a region's word says of a packed table at that address (or at none, yet), which is closed.
-uint64_t tide_table_word_packed(const void *address, uint32_t grain, uint32_t kind_lines);
 uint64_t tide_table_opened(uint64_t table);
 
 uint32_t tide_table_n_slots(uint64_t table);
@@ -67,7 +63,8 @@ bool tide_table_next(uint64_t table, uint32_t *i, struct tide_entry *ret_entry);
 uint32_t tide_table_n_used(uint64_t table, uint32_t stride);
 
 // A place for a block that is to be written at once. False: there is none for it.
-bool tide_table_claim(uint64_t table, uint64_t key, uint64_t what, struct tide_place *ret_place);
+bool tide_table_claim(uint64_t table, const struct tide_newcomer *block,
+                      struct tide_place *ret_place);
 
 // A bit for each key of what lives in a table; how many they are. Exact likewise.
 uint32_t tide_table_keys(uint64_t table, uint64_t ret_keys[TIDE_TABLE_KEY_WORDS]);
@@ -76,9 +73,40 @@ uint32_t tide_table_keys(uint64_t table, uint64_t ret_keys[TIDE_TABLE_KEY_WORDS]
 // here already, its end was not seen. False: not all found room, or that would not.
 bool tide_table_copy(uint64_t from, const struct tide_newcomer *more, uint64_t to);
 
-// Is there room for a kind in a packed table? It is there then.
-bool tide_table_has_kind(uint64_t table, uint64_t what);
-uint32_t tide_table_kind_lines(uint64_t table);
+// Packed tables (live_packed.c).
+
+enum {
+  TIDE_PACKED_LANES = 8,       // words of a line
+  TIDE_PACKED_REACH = 8,       // from its home on, in so many words a key may lie
+  TIDE_PACKED_MIN_LINES = 8,   // of words: with fewer, births would have few bits
+  TIDE_PACKED_MAX_LINES = 128, // a power of two
+  TIDE_PACKED_KIND_BITS = 3,   // sizes of what kinds may take
+};
+struct tide_packed_shape {
+  uint32_t lines, kind_lines;
+};
+
+// So many lines as are given for n lines of kinds; 0: more than there may be.
+uint32_t tide_packed_kind_lines(uint32_t n);
+// What a region's word says of such a table at that address (or at none, yet), which is closed;
+// kind_lines: as they are given.
+uint64_t tide_packed_word(const void *address, struct tide_packed_shape shape);
+struct tide_packed_shape tide_packed_shape_of(uint64_t table);
+
+// Before anything is in it. newest: `when` of the latest block that will be.
+void tide_packed_begin(uint64_t table, uint64_t newest);
+bool tide_packed_claim(uint64_t table, const struct tide_newcomer *block, uint64_t **ret_word);
+// The same at once, where nobody else is and the key is new.
+bool tide_packed_fill(uint64_t table, const struct tide_entry *e);
+bool tide_packed_find(uint64_t table, uint64_t key, struct tide_entry *ret_entry);
+bool tide_packed_at(uint64_t table, uint32_t i, struct tide_entry *ret_entry);
+
+// Is there room for its kind, which is there then, and is its birth within the table's time? And is
+// there a word for it, too?
+bool tide_packed_has_kind(uint64_t table, const struct tide_newcomer *block);
+bool tide_packed_has_room(uint64_t table, const struct tide_newcomer *block);
+// Is what was put there still there?
+bool tide_packed_holds(const struct tide_place *place, const struct tide_live *words);
 
 // A number for each kind of block, always the same.
 TIDE_HOT uint32_t tide_kind_hash(uint64_t what)

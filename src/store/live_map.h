@@ -11,33 +11,32 @@
 //   direct   one slot for every 32 bytes, or for every 16: nothing is searched
 //            | what: 28 bits of cell, 36 of size | when: 11 of key, 12 of interval, 41 of birth |
 //   hashed   4 to 2048 such slots, four to a line of 64 bytes
-//   packed   one word for every 8, 16, 32, 64 or 128 bytes, then the kinds of block there are
-//            | 0 to 4 bits of key | the other 11 to 7: kind | 12 of interval | 41 of birth |
+//   packed   one word for each block, then the kinds of block there are
+//            | rest of the key | kind | 12 of interval | birth | (live_packed.c)
 //            | what of kind 1 | what of kind 2 | ...
 //
 // While a program is small, tables are direct: with a slot for every 32 bytes where blocks begin at
 // least so far apart (glibc), else with one for every 16, fine ones. For these, blocks at odd
 // multiples of 8 have tables of their own, by another word of the region. Beyond that each is of
-// the form that takes the least memory for its blocks: packed where they lie crowded, 8 to 16 bytes
-// a block, hashed where they do not, 16 and an eighth. While a region fills up for the first time
-// it has a draft: a hashed table with as many slots as a direct one (live_rebuild.c).
+// the form that takes the least memory for its blocks: packed where they lie crowded and are of few
+// kinds, 8 to 12 bytes a block, hashed where not, 16 and an eighth. While a region fills up for the
+// first time it has a draft: a hashed table with as many slots as a direct one (live_rebuild.c).
 //
 // The place of a key in a hashed table, its home, is in proportion to the address or, where blocks
 // lie crowded in parts of a region, scattered. A key whose home is taken lies elsewhere in that
-// line, or in one of the lines behind. The blocks of 16 KiB are of few kinds, of one cell and one
-// size: a packed table writes each kind once. Nothing is rounded in any form.
+// line, or in one of the lines behind. A kind is a cell and a size: a packed table writes each
+// once. Nothing is rounded in any form.
 //
 // 1. Only the owner of a pointer writes its slot. Pointers are handed over by free and malloc.
 // 2. A key comes into a hashed table by a compare-and-swap of `when` in an empty slot, and stays
 //    when its block goes (what is 0 then): the next block there needs plain stores alone. In a
 //    direct table a slot is whose bytes it stands for: nothing has to be empty. A block comes
 //    into a packed table by a compare-and-swap of its word, which is 0 again when it goes.
-// 3. Where a key finds no slot near its home, or its word taken by a neighbour, or no room for its
-//    kind, the table is rebuilt (live_rebuild.c): closed, so that nobody comes in; a barrier in all
-//    threads (membarrier); a wait until no thread's station names the region. An operation names
-//    its region first and looks then, so either it finds the table closed or the rebuild finds it
-//    there. A direct table has a slot for whatever comes: it is never rebuilt, and whoever is in it
-//    names nothing.
+// 3. Where a key finds no slot near its home, or no room for its kind, the table is rebuilt
+//    (live_rebuild.c): closed, so that nobody comes in; a barrier in all threads (membarrier); a
+//    wait until no thread's station names the region. An operation names its region first and looks
+//    then, so either it finds the table closed or the rebuild finds it there. A direct table has a
+//    slot for whatever comes: it is never rebuilt, and whoever is in it names nothing.
 // 4. While a thread is in a region it waits for nobody who may wait for a region.
 // 5. A fork child finds the map empty.
 #pragma once
@@ -278,18 +277,16 @@ TIDE_HOT void tide_live_put(struct tide_live *slot, struct tide_live words)
   tide_store_release(&slot->what, words.what); // a reader in another process finds a block whole
 }
 
-// At any place. Its kind is in a packed word already: the rest of that is `when`, and that is what
-// it becomes.
-TIDE_HOT struct tide_live tide_live_put_at(const struct tide_place *place, struct tide_live words)
+// Into a packed table, where its key and kind are already.
+void tide_live_put_packed(const struct tide_place *place, uint64_t when);
+
+// At any place.
+TIDE_HOT void tide_live_put_at(const struct tide_place *place, struct tide_live words)
 {
-  const uint64_t field = TIDE_LIVE_KEYS - 1;
-  if (TIDE_LIKELY(!(place->table & TIDE_TABLE_PACKED))) {
+  if (TIDE_LIKELY(!(place->table & TIDE_TABLE_PACKED)))
     tide_live_put(place->slot, words);
-  } else {
-    words.when = (tide_load_relaxed(place->word) & field) | (words.when & ~field);
-    tide_store_release(place->word, words.when);
-  }
-  return words;
+  else
+    tide_live_put_packed(place, words.when);
 }
 
 TIDE_HOT struct tide_block tide_live_block(uint64_t what, uint64_t when)

@@ -32,10 +32,11 @@ enum {
   TIGHT_PROBE = 2, // lines
   DIRECT_LINES = TIDE_LIVE_DIRECT_SLOTS / TIDE_LIVE_LANES,
   FINE_LINES = TIDE_LIVE_FINE_SLOTS / TIDE_LIVE_LANES,
-  DRAFT_LINES = 16, // from so many on a region's first table is a draft
-  STRIDE = 8,       // one in so many slots is looked at where a guess will do
-  MAX_UNASKED = 7,  // regions in a row: a census costs as much as replacing a table
-  KIND_BITS = 2048, // in which kinds are counted
+  DRAFT_LINES = 16,   // from so many on a region's first table is a draft
+  CROWDED_LINES = 24, // of a hashed table: with less, packed ones would gain little and cost time
+  STRIDE = 8,         // one in so many slots is looked at where a guess will do
+  MAX_UNASKED = 7,    // regions in a row: a census costs as much as replacing a table
+  KIND_BITS = 2048,   // in which kinds are counted
   KEY_WORDS = TIDE_TABLE_KEY_WORDS,
   LINE_KINDS = TIDE_TABLE_LINE / sizeof(uint64_t),
 };
@@ -58,25 +59,21 @@ static uint64_t word_of(uint32_t lines, bool scattered)
 // How many they are, and where.
 struct census {
   uint32_t n;
-  uint32_t coarsest;        // the largest grain of which each has its own
   uint64_t keys[KEY_WORDS]; // a bit for each that there is
 };
 
-// Two to a grain are next to each other when the bits of finer grains have been put together.
-static uint32_t coarsest_grain(const uint64_t of_all[KEY_WORDS])
+// Does none begin within 16 bytes of another, or where they are apart, within 32? As a direct table
+// asks for.
+static bool are_spaced(const uint64_t keys[KEY_WORDS])
 {
-  static const uint64_t firsts[] = {0x5555555555555555, 0x1111111111111111, 0x0101010101010101,
-                                    0x0001000100010001};
-  uint64_t keys[KEY_WORDS];
-  memcpy(keys, of_all, sizeof keys);
-  for (uint32_t grain = 0; grain < TIDE_TABLE_GRAINS - 1; grain++)
-    for (uint32_t i = 0; i < KEY_WORDS; i++) {
-      uint64_t next = keys[i] >> (1u << grain);
-      if (keys[i] & next & firsts[grain])
-        return grain;
-      keys[i] = (keys[i] | next) & firsts[grain];
-    }
-  return TIDE_TABLE_GRAINS - 1;
+  const uint64_t twos = 0x5555555555555555, fours = 0x1111111111111111;
+  bool spaced = true;
+  for (uint32_t i = 0; i < KEY_WORDS; i++) {
+    uint64_t of_16 = (keys[i] | keys[i] >> 1) & twos;
+    spaced &= !(keys[i] & keys[i] >> 1 & twos);
+    spaced &= !(tide_live_map.apart && of_16 & of_16 >> 2 & fours);
+  }
+  return spaced;
 }
 
 // Of what lives in a table and what is to come (NULL: nobody), which may have come before: then its
@@ -90,7 +87,6 @@ static void take_census(uint64_t table, const struct tide_newcomer *more, struct
     ret->n += !(*word & bit);
     *word |= bit;
   }
-  ret->coarsest = coarsest_grain(ret->keys);
 }
 
 static uint64_t first_key(const struct census *c)
@@ -240,14 +236,48 @@ static uint64_t hashed_shape(const struct census *c, const struct tide_newcomer 
   }
 }
 
-// How many lines of kinds: twice those there are. Where they had no room, twice what it was: dead
-// ones are forgotten only here.
+// How many lines of kinds: twice those there are, and the base. Where they had no room, twice what
+// it was: dead ones are forgotten only here. 0: too many.
 static uint32_t kind_lines_for(uint64_t from, const struct tide_newcomer *more, uint32_t n_kinds)
 {
-  uint32_t lines = (2 * n_kinds + LINE_KINDS - 1) / LINE_KINDS, least = 0;
-  if (more && from & TIDE_TABLE_PACKED && !tide_table_has_kind(from, more->what))
-    least = 2 * tide_table_kind_lines(from);
-  return lines > least ? lines : least;
+  uint32_t lines = (2 * n_kinds + LINE_KINDS) / LINE_KINDS, least = 0;
+  if (more && from & TIDE_TABLE_PACKED && !tide_packed_has_kind(from, more))
+    least = 2 * tide_packed_shape_of(from).kind_lines;
+  return tide_packed_kind_lines(lines > least ? lines : least);
+}
+
+// From how many lines of words on: one for each block. Where one had no word, an eighth more than
+// there were.
+static uint32_t packed_lines_from(uint64_t from, const struct tide_newcomer *more, uint32_t lines)
+{
+  uint32_t each = (lines * 4 + 8) / 9; // of hashed ones there was an eighth more
+  if (more && from & TIDE_TABLE_PACKED && tide_packed_has_kind(from, more)) {
+    uint32_t before = tide_packed_shape_of(from).lines;
+    each = each > before + before / 8 ? each : before + before / 8;
+  }
+  return each > TIDE_PACKED_MIN_LINES ? each : TIDE_PACKED_MIN_LINES;
+}
+
+// Would all have a word in so many lines? By rising key.
+static bool fits_packed(const struct census *c, uint32_t n_lines)
+{
+  const uint32_t n = n_lines * TIDE_PACKED_LANES;
+  bool taken[TIDE_PACKED_MAX_LINES * TIDE_PACKED_LANES + TIDE_PACKED_REACH] = {0};
+  for (uint32_t i = 0; i < KEY_WORDS; i++)
+    for (uint64_t left = c->keys[i]; left; left &= left - 1) {
+      uint64_t key = i * 64 + (uint64_t)__builtin_ctzll(left);
+      uint64_t home = key * n >> TIDE_LIVE_KEY_BITS, at = home;
+      while (taken[at])
+        at++;
+      if (at >= home + TIDE_PACKED_REACH)
+        return false;
+      taken[at] = true;
+    }
+  // What lies beyond the end begins again.
+  for (uint32_t i = 0; i < TIDE_PACKED_REACH; i++)
+    if (taken[n + i] && taken[i])
+      return false;
+  return true;
 }
 
 // The shape of a packed table in place of a hashed one of so many lines; 0: there is none, or none
@@ -256,13 +286,28 @@ static uint64_t packed_shape(uint64_t from, const struct tide_newcomer *more,
                              const struct census *c, uint32_t lines)
 {
   uint32_t most = from & TIDE_TABLE_PACKED ? lines : lines * 3 / 4;
-  if (tide_table_n_lines(tide_table_word_packed(NULL, c->coarsest, 1)) > most)
+  uint32_t n = packed_lines_from(from, more, lines);
+  if (lines < CROWDED_LINES || n >= most)
     return 0;
-  uint32_t kind_lines = kind_lines_for(from, more, count_kinds(from, more));
-  uint64_t shape = tide_table_word_packed(NULL, c->coarsest, kind_lines);
-  bool named = kind_lines <= TIDE_TABLE_KIND_LINES &&
-               kind_lines * LINE_KINDS < TIDE_LIVE_KEYS >> c->coarsest;
-  return named && tide_table_n_lines(shape) <= most ? shape : 0;
+  uint32_t kinds = kind_lines_for(from, more, count_kinds(from, more));
+  for (; kinds && n <= TIDE_PACKED_MAX_LINES && n + kinds <= most; n += 1 + n / 16) {
+    uint32_t given = tide_table_lines(n + kinds) - kinds;
+    n = given < TIDE_PACKED_MAX_LINES ? given : n;
+    if (fits_packed(c, n))
+      return tide_packed_word(NULL, (struct tide_packed_shape){n, kinds});
+  }
+  return 0;
+}
+
+// `when` of the latest of those of a census.
+static uint64_t newest_of(uint64_t table, const struct tide_newcomer *more)
+{
+  uint64_t newest = more ? more->when : 0;
+  bool known = more;
+  struct tide_entry e;
+  for (uint32_t i = 0; tide_table_next(table, &i, &e); known = true)
+    newest = !known || (int64_t)(e.when - newest) > 0 ? e.when : newest;
+  return newest;
 }
 
 // A table of that shape with what lives in another; 0: no memory, or no room for all.
@@ -273,6 +318,8 @@ static uint64_t table_new(uint64_t shape, uint64_t from, const struct tide_newco
   if (!memory)
     return 0;
   uint64_t table = shape | (uint64_t)memory << 16;
+  if (shape & TIDE_TABLE_PACKED)
+    tide_packed_begin(table, newest_of(from, more));
   if (tide_table_copy(from, more, table))
     return table;
   tide_table_free(memory, tide_table_n_lines(shape));
@@ -295,7 +342,7 @@ static uint64_t replacement(uint64_t old, const struct tide_newcomer *more)
   take_census(old, more, &c);
   uint32_t hashed = more ? lines_with_ended(old, lines_wanted(&c)) : lines_for(c.n);
   uint64_t shape = packed_shape(old, more, &c, hashed), table = 0;
-  bool spaced = c.coarsest >= (tide_live_map.apart ? 2 : 1); // as a direct table asks for
+  bool spaced = are_spaced(c.keys);
   if (more && spaced && roomy_is_given(roomy_lines(), shape ? tide_table_n_lines(shape) : hashed))
     return table_new(word_of(roomy_lines(), false), old, more);
   if (shape)
@@ -348,7 +395,10 @@ static void ask_for_packed(struct tide_station *s, uint64_t table)
 static void settle_draft(struct tide_station *s)
 {
   tide_live_rebuild(s, s->opened, NULL);
-  s->lines = tide_table_n_lines(tide_load_relaxed(s->opened));
+  uint64_t table = tide_load_relaxed(s->opened);
+  s->lines = tide_table_n_lines(table);
+  if (table & TIDE_TABLE_PACKED && s->lines < DRAFT_LINES) // it had use for more
+    s->lines = DRAFT_LINES;
   s->packed = 0;
   s->scattered = false;
 }

@@ -3,77 +3,10 @@
 // The forms of a table (drawn in live_map.h): how a key finds its place in each, and how a table is
 // filled, and read by whoever replaces it. All a table is told by is its region's word, `table`
 // here: address, form and size. Direct and hashed tables have slots of two words, found from the
-// key's home on; packed ones have a word per slot, which names its kind of block behind them.
+// key's home on; packed ones (live_packed.c) have a word per slot.
 #include "store/live_inside.h"
 
 #include "store/live.h"
-
-enum { KIND_PROBE = 16, LINE_WORDS = TIDE_TABLE_LINE / sizeof(uint64_t) };
-#define KEY_FIELD (TIDE_LIVE_KEYS - 1ull)
-
-// A packed table taken apart. In its word bits 2 to 4 are the grain: 2^grain times 8 bytes to a
-// slot; bits 5 to 11 the lines of kinds behind the slots.
-struct packed {
-  uint64_t *slots, *kinds;
-  uint32_t grain, n_slots, n_kinds;
-};
-
-static struct packed packed_of(uint64_t table)
-{
-  uint32_t grain = (uint32_t)table >> 2 & 7, n_slots = TIDE_LIVE_KEYS >> grain;
-  uint64_t *slots = (uint64_t *)TIDE_TABLE_ADDRESS(table);
-  return (struct packed){slots, slots + n_slots, grain, n_slots,
-                         ((uint32_t)table >> 5 & 127) * LINE_WORDS};
-}
-
-static uint64_t own_bits(const struct packed *p) // of a key, in its slot
-{
-  return (1ull << p->grain) - 1;
-}
-
-static bool packed_entry(const struct packed *p, uint32_t i, struct tide_entry *ret)
-{
-  uint64_t word = tide_load_acquire(&p->slots[i]);
-  uint64_t kind = (word & KEY_FIELD) >> p->grain;
-  // One without an interval is about to be written.
-  if (!kind || kind > p->n_kinds || !tide_when_interval(word))
-    return false;
-  uint64_t key = (uint64_t)i << p->grain | (word & own_bits(p));
-  uint64_t what = tide_load_relaxed(&p->kinds[kind - 1]);
-  *ret = (struct tide_entry){key, what, (word & ~KEY_FIELD) | key, &p->slots[i]};
-  return what;
-}
-
-// The number of a kind, which is added if it is new; 0: there is no room for it.
-static uint64_t kind_of(const struct packed *p, uint64_t what)
-{
-  uint32_t at = (uint32_t)((uint64_t)tide_kind_hash(what) * p->n_kinds >> 32);
-  for (uint32_t i = 0; i < KIND_PROBE && i < p->n_kinds; i++) {
-    uint64_t there = tide_load_relaxed(&p->kinds[at]);
-    if (!there && __atomic_compare_exchange_n(&p->kinds[at], &there, what, false, __ATOMIC_ACQ_REL,
-                                              __ATOMIC_RELAXED))
-      return at + 1;
-    if (there == what)
-      return at + 1;
-    at = at + 1 == p->n_kinds ? 0 : at + 1;
-  }
-  return 0;
-}
-
-// A word that is taken by a block at the same address is of one whose end was not seen.
-static bool packed_claim(uint64_t table, uint64_t key, uint64_t what, uint64_t **ret_word)
-{
-  struct packed p = packed_of(table);
-  uint64_t *word = &p.slots[key >> p.grain], there = tide_load_relaxed(word);
-  if (there && ((there ^ key) & own_bits(&p)))
-    return false;
-  uint64_t kind = kind_of(&p, what);
-  uint64_t claimed = kind << p.grain | (key & own_bits(&p));
-  *ret_word = word;
-  return kind && kind <= KEY_FIELD >> p.grain &&
-         __atomic_compare_exchange_n(word, &there, claimed, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED);
-}
 
 struct tide_probe tide_probe_from(uint64_t table, uint64_t key)
 {
@@ -149,11 +82,12 @@ static bool hashed_claim(uint64_t table, uint64_t key, struct tide_live **ret_sl
   return (*ret_slot = at_home ? slot : slot_near(table, key));
 }
 
-bool tide_table_claim(uint64_t table, uint64_t key, uint64_t what, struct tide_place *ret_place)
+bool tide_table_claim(uint64_t table, const struct tide_newcomer *block,
+                      struct tide_place *ret_place)
 {
   ret_place->table = table;
-  return table & TIDE_TABLE_PACKED ? packed_claim(table, key, what, &ret_place->word)
-                                   : hashed_claim(table, key, &ret_place->slot);
+  return table & TIDE_TABLE_PACKED ? tide_packed_claim(table, block, &ret_place->word)
+                                   : hashed_claim(table, block->key, &ret_place->slot);
 }
 
 // As slot_near() does it, where nobody else is and the key is new.
@@ -172,17 +106,6 @@ static struct tide_live *empty_slot(uint64_t table, uint64_t key)
   return NULL;
 }
 
-bool tide_table_has_kind(uint64_t table, uint64_t what)
-{
-  struct packed p = packed_of(table);
-  return kind_of(&p, what);
-}
-
-uint32_t tide_table_kind_lines(uint64_t table)
-{
-  return packed_of(table).n_kinds / LINE_WORDS;
-}
-
 static bool slot_entry(struct tide_live *slot, struct tide_entry *ret)
 {
   uint64_t what = tide_load_relaxed(&slot->what), when = tide_load_relaxed(&slot->when);
@@ -196,17 +119,15 @@ bool tide_table_find(uint64_t table, uint64_t key, struct tide_entry *ret_entry)
     struct tide_live *slot = slot_of_key(table, key);
     return slot && slot_entry(slot, ret_entry);
   }
-  struct packed p = packed_of(table);
-  return packed_entry(&p, (uint32_t)(key >> p.grain), ret_entry) && ret_entry->key == key;
+  return tide_packed_find(table, key, ret_entry);
 }
 
 TIDE_HOT bool next_entry(uint64_t table, uint32_t *i, struct tide_entry *ret)
 {
   const uint32_t n = tide_table_n_slots(table);
   if (table & TIDE_TABLE_PACKED) {
-    struct packed p = packed_of(table);
     while (*i < n)
-      if (packed_entry(&p, (*i)++, ret))
+      if (tide_packed_at(table, (*i)++, ret))
         return true;
     return false;
   }
@@ -234,24 +155,19 @@ uint32_t tide_table_keys(uint64_t table, uint64_t ret_keys[TIDE_TABLE_KEY_WORDS]
 // Puts a block into a table that is nobody's yet, where its key is new. False: there is no place.
 TIDE_HOT bool fill(uint64_t table, const struct tide_entry *e)
 {
-  struct tide_live words = {e->what, e->when};
-  struct tide_place place;
-  if (table & TIDE_TABLE_PACKED) {
-    bool claimed = tide_table_claim(table, e->key, e->what, &place);
-    if (claimed)
-      tide_live_put_at(&place, words);
-    return claimed;
-  }
+  if (table & TIDE_TABLE_PACKED)
+    return tide_packed_fill(table, e);
   struct tide_live *slot = empty_slot(table, e->key);
   if (slot)
-    tide_live_put(slot, words);
+    tide_live_put(slot, (struct tide_live){e->what, e->when});
   return slot;
 }
 
 // Will there be a place for that block? In a packed table its kind is there then.
-static bool has_room(uint64_t table, uint64_t key, uint64_t what)
+static bool has_room(uint64_t table, const struct tide_newcomer *block)
 {
-  return table & TIDE_TABLE_PACKED ? tide_table_has_kind(table, what) : !!empty_slot(table, key);
+  return table & TIDE_TABLE_PACKED ? tide_packed_has_room(table, block)
+                                   : !!empty_slot(table, block->key);
 }
 
 bool tide_table_copy(uint64_t from, const struct tide_newcomer *more, uint64_t to)
@@ -260,7 +176,7 @@ bool tide_table_copy(uint64_t from, const struct tide_newcomer *more, uint64_t t
   for (uint32_t i = 0; next_entry(from, &i, &e);)
     if (!(more && more->key == e.key) && !fill(to, &e))
       return false;
-  return !more || has_room(to, more->key, more->what);
+  return !more || has_room(to, more);
 }
 
 uint32_t tide_table_n_used(uint64_t table, uint32_t stride)
@@ -279,20 +195,16 @@ uint32_t tide_table_n_used(uint64_t table, uint32_t stride)
 
 uint32_t tide_table_n_slots(uint64_t table)
 {
-  return table & TIDE_TABLE_PACKED ? packed_of(table).n_slots : TIDE_TABLE_SLOTS(table);
+  return table & TIDE_TABLE_PACKED ? tide_packed_shape_of(table).lines * TIDE_PACKED_LANES
+                                   : TIDE_TABLE_SLOTS(table);
 }
 
 uint32_t tide_table_n_lines(uint64_t table)
 {
   if (!(table & TIDE_TABLE_PACKED))
     return TIDE_TABLE_SLOTS(table) / TIDE_LIVE_LANES;
-  struct packed p = packed_of(table);
-  return (p.n_slots + p.n_kinds) / LINE_WORDS;
-}
-
-uint64_t tide_table_word_packed(const void *address, uint32_t grain, uint32_t kind_lines)
-{
-  return (uint64_t)address << 16 | TIDE_TABLE_PACKED | (uint64_t)kind_lines << 5 | grain << 2;
+  struct tide_packed_shape shape = tide_packed_shape_of(table);
+  return shape.lines + shape.kind_lines;
 }
 
 uint64_t tide_table_opened(uint64_t table)

@@ -96,7 +96,8 @@ __attribute__((noinline)) bool tide_pairs_alloc_any(struct tide_writer *w, struc
   }
   struct tide_place place;
   uint64_t what = tide_live_what(w->waiting_index, size);
-  bool made = tide_live_make(&w->station, addr, what, &place);
+  struct tide_live words = {what, w->pairs_when};
+  bool made = tide_live_make(&w->station, addr, words, &place);
   if (made) {
     tide_pairs_open(w, size);
     tide_book_put(w, &place, c, addr, what, w->pairs_when, w->pairs_birth);

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 4, PLACES = 6000, STATIONS = 64 };
+enum { THREADS = 4, PLACES = 6000, STATIONS = 64, RARELY = 10000 };
 enum state { NONE, BUSY, LIVE };
 
 static struct {
@@ -34,6 +34,7 @@ static struct {
 static struct tide_station stations[STATIONS]; // never freed
 static int n_stations, n_bad;
 static uint64_t n_kinds; // of blocks; 0: each is of its own
+static uint64_t n_wide_births = RARELY;
 static long n_steps = 60000;
 static struct tide_store_header header;
 static char *canary; // not 0 in the parent
@@ -64,13 +65,17 @@ static void put(struct tide_station *s, int i, uint64_t random)
   struct tide_place p;
   uint64_t kind = n_kinds ? (random >> 8) % n_kinds * 0x9e3779b97f4a7c15ull : random;
   places[i].what = tide_live_what((uint32_t)(kind >> 8) % 0xfffffff + 1, kind >> 30);
-  places[i].when = tide_live_when((uint32_t)random % 4095 + 1, random >> 20 << 20);
-  if (!tide_live_make(s, places[i].addr, places[i].what, &p)) {
+  // Births are near each other, but for one in so many.
+  uint64_t birth = (1ull << 51) + (random >> 20 & 0xffffffff);
+  if (n_wide_births && (random >> 40) % n_wide_births == 0)
+    birth = random >> 20 << 20;
+  places[i].when = tide_live_when((uint32_t)random % 4095 + 1, birth);
+  struct tide_live words = {places[i].what, places[i].when | tide_live_key(places[i].addr)};
+  if (!tide_live_make(s, places[i].addr, words, &p)) {
     bad("a place", 0, places[i].addr);
     return;
   }
-  uint64_t when = places[i].when | tide_live_key(places[i].addr);
-  struct tide_live words = tide_live_put_at(&p, (struct tide_live){places[i].what, when});
+  tide_live_put_at(&p, words);
   tide_live_leave(s);
   // Often it is wanted again at once, by its place.
   if (random % 4)
@@ -78,8 +83,7 @@ static void put(struct tide_station *s, int i, uint64_t random)
   if (!p.region && tide_load_relaxed(&p.slot->what) != places[i].what)
     bad("a place in a direct table", p.slot->what, places[i].what);
   if (p.region && tide_live_again(s, &p, &words)) {
-    bool is_packed = p.table & TIDE_TABLE_PACKED;
-    if (tide_load_relaxed(p.word) != (is_packed ? words.when : words.what))
+    if (!(p.table & TIDE_TABLE_PACKED) && tide_load_relaxed(p.word) != words.what)
       bad("a place remembered", *p.word, places[i].what);
     tide_live_leave(s);
   }
@@ -308,10 +312,10 @@ static void in_turn(void)
   // Nor where one finds it only at the second look, or would have had a hashed one rebuilt.
   struct tide_place p;
   uint64_t *region = tide_live_region(places[0].addr), table = *region;
-  if (!tide_live_make_slowly(s, places[0].addr ^ 16, 1, &p) || p.region || s->at ||
-      p.slot != tide_live_direct_slot(places[0].addr >> 3))
+  if (!tide_live_make_slowly(s, places[0].addr ^ 16, (struct tide_live){1, 0}, &p) || p.region ||
+      s->at || p.slot != tide_live_direct_slot(places[0].addr >> 3))
     bad("a slot of a direct table", (uint64_t)p.slot, places[0].addr);
-  struct tide_newcomer more = {tide_live_key(places[0].addr), 1};
+  struct tide_newcomer more = {tide_live_key(places[0].addr), 1, 0};
   if (!tide_live_rebuild(s, region, &more) || *region != table)
     bad("a direct table rebuilt", *region, table);
   tide_live_map.apart = false;
@@ -385,7 +389,7 @@ static void fine(void)
   }
   struct tide_place p;
   if (table_at(0) != before || table_at(1) == before ||
-      !tide_live_make_slowly(s, places[0].addr, 1, &p) || p.region || s->at)
+      !tide_live_make_slowly(s, places[0].addr, (struct tide_live){1, 0}, &p) || p.region || s->at)
     bad("a fine table", table_at(0), before);
   tide_store_relaxed(&p.slot->what, places[0].what);
   walk(read_own);
@@ -475,63 +479,114 @@ static bool is_same(const struct tide_block *a, const struct tide_block *b)
   return a->cell == b->cell && a->size == b->size && a->when == b->when;
 }
 
-// Beyond the direct tables, blocks as far apart as a grain take 8 to 16 bytes of table each; what a
-// packed table has no room for makes it another one, and nothing is lost.
-static void packed(uint64_t spacing, uint32_t grain)
+// Bytes of table for a block, in tenths, in regions that are full: neither the first one nor the
+// last.
+static uint64_t tenths_each(void)
 {
-  forget_all(false);
-  tide_live_map.direct_left = 0;
-  tide_live_map.apart = !grain; // else blocks at odd multiples of 8 have tables of their own
-  n_kinds = 3;
-  lay_out(spacing);
-  struct tide_station *s = station_new();
-  s->n_unasked = s->n_same_answers = 0; // nothing is known of what comes
-  uint64_t x = spacing;
-  int n_packed = 0;
-  for (int i = 0; i < PLACES; i++)
-    keep(s, i, next_random(&x));
-  for (int i = 0; i < PLACES; i++)
-    n_packed += table_at(i) & TIDE_TABLE_PACKED && (table_at(i) >> 2 & 7) == grain;
-  if (n_packed < PLACES * 3 / 4)
-    bad("packed blocks", (uint64_t)n_packed, PLACES);
-  // A block as it was: without an end that was seen, looked at, and taken by a guest.
-  int i = 100;
-  struct tide_block block, want = tide_live_block(places[i].what, places[i].when);
-  keep(s, i, next_random(&x));
+  uint64_t bytes = 0, n = 0;
+  for (int i = 1; i < PLACES; i++) {
+    uint64_t *region = tide_live_region(places[i].addr);
+    bool is_first = region == tide_live_region(places[0].addr);
+    if (is_first || tide_table_n_lines(*region) == tide_table_n_lines(table_at(PLACES - 1)))
+      continue;
+    n++;
+    if (region != tide_live_region(places[i - 1].addr))
+      bytes += tide_table_n_lines(*region) * TIDE_TABLE_LINE;
+  }
+  return n ? bytes * 10 / n : 0;
+}
+
+// A block as it was: without an end that was seen, looked at, and taken by a guest. And one that is
+// about to be written, which is not there yet.
+static void packed_block(struct tide_station *s, int i, uint64_t *x)
+{
+  struct tide_block block, want;
+  keep(s, i, next_random(x));
   want = tide_live_block(places[i].what, places[i].when | tide_live_key(places[i].addr));
   if (!tide_live_look(s, places[i].addr, &block) || !is_same(&block, &want) ||
       !tide_live_take_as_guest(places[i].addr, &block) || !is_same(&block, &want) ||
       tide_live_take_as_guest(places[i].addr, &block))
     bad("a packed block", block.size, want.size);
   places[i].state = NONE;
-  // One that is about to be written is not there yet.
   struct tide_place p;
-  if (tide_live_make(s, places[i].addr, want.cell, &p))
+  if (tide_live_make(s, places[i].addr, (struct tide_live){want.cell, want.when}, &p))
     tide_live_leave(s);
   walk(read_own);
-  keep(s, i, next_random(&x));
-  // A neighbour in the same grain.
-  uint64_t before = table_at(200);
-  if (grain > 1) {
-    take(s, 201);
-    places[201].addr = places[200].addr + 16;
-    keep(s, 201, next_random(&x));
-    if (table_at(200) == before)
-      bad("a table with two blocks to a grain", before, 0);
-  }
-  // More kinds than there is room for, coming and going.
-  n_kinds = 0;
-  before = table_at(400);
+  keep(s, i, next_random(x));
+}
+
+// One after the other, each with something that the last one had not. The table is another then.
+static void replace(struct tide_station *s, int first, int n, uint64_t *x, const char *what)
+{
+  uint64_t before = table_at(first + n / 3);
   for (int turn = 0; turn < 3; turn++)
-    for (i = 300; i < 600; i++) {
+    for (int i = first; i < first + n; i++) {
       take(s, i);
-      keep(s, i, next_random(&x));
+      keep(s, i, next_random(x));
     }
-  if (table_at(400) == before)
-    bad("a table with many kinds", before, 0);
+  if (table_at(first + n / 3) == before)
+    bad(what, before, 0);
+}
+
+// Beyond the direct tables, crowded blocks of few kinds take 8 to 9 bytes of table each; what a
+// packed table has no room for makes it another one, and nothing is lost. spacing 0: 32 to 80 bytes
+// apart.
+static void packed(uint64_t spacing, uint64_t kinds, uint64_t most_tenths)
+{
+  struct tide_station *s = map_anew(0, !spacing || spacing >= 32, spacing);
+  uint64_t x = spacing + 1, n_packed = 0;
+  n_kinds = kinds;
+  n_wide_births = 0;
+  for (int i = 1; i < PLACES && !spacing; i++)
+    places[i].addr = places[i - 1].addr + 32 + 16 * (next_random(&x) % 4);
+  for (int i = 0; i < PLACES; i++)
+    keep(s, i, next_random(&x));
+  for (int i = 0; i < PLACES; i++)
+    n_packed += (table_at(i) & TIDE_TABLE_PACKED) != 0;
+  if (n_packed < PLACES * 3 / 5)
+    bad("packed blocks", n_packed, PLACES);
+  if (!tenths_each() || tenths_each() > most_tenths)
+    bad("tenths of bytes for each block", tenths_each(), most_tenths);
+  walk(read_own);
+  packed_block(s, PLACES / 2, &x);
+  // Births of all times, then more kinds than there is room for.
+  n_wide_births = 1;
+  if (kinds > 10) // else they have room for all of 41 bits
+    replace(s, PLACES / 2, 60, &x, "a table with many births");
+  n_wide_births = 0;
+  n_kinds = 0;
+  replace(s, PLACES / 3, 300, &x, "a table with many kinds");
   walk(read_own);
   fork_once();
   take_all();
+  n_wide_births = RARELY;
+  tide_live_map.apart = false;
+}
+
+// Blocks of two sizes by turns where they were packed: a table whose lines are too full for what
+// comes gets a few more, and is not made anew forever.
+static void packed_anew(void)
+{
+  struct tide_station *s = map_anew(0, true, 64);
+  uint64_t x = 5, n_made = 0, table = 0;
+  n_kinds = 3;
+  n_wide_births = 0;
+  for (int i = 0; i < PLACES; i++)
+    keep(s, i, next_random(&x));
+  for (int turn = 0; turn < 20000; turn++) {
+    int i = PLACES / 2 + (int)(next_random(&x) % 200);
+    take(s, i);
+    places[i].addr ^= next_random(&x) % 2 << 5;
+    keep(s, i, next_random(&x));
+    n_made += table_at(PLACES / 2) != table;
+    table = table_at(PLACES / 2);
+  }
+  if (n_made > 8)
+    bad("packed tables made anew", n_made, 8);
+  walk(read_own);
+  take_all();
+  n_wide_births = RARELY;
+  tide_live_map.apart = false;
 }
 
 // Unknown addresses, and such as nobody has.
@@ -575,7 +630,8 @@ static void held_up(void)
   *region &= ~TIDE_TABLE_OPEN;
   struct tide_place p;
   for (int i = 0; i < 100; i++)
-    if (tide_live_make(s, places[0].addr, 1, &p) || tide_live_take(s, places[0].addr, &block))
+    if (tide_live_make(s, places[0].addr, (struct tide_live){1, 0}, &p) ||
+        tide_live_take(s, places[0].addr, &block))
       bad("a closed table", 1, 0);
   if (tide_live_map.refused)
     bad("no memory", 1, 0);
@@ -590,9 +646,9 @@ static void large_blocks(void)
     put(s, i, (uint64_t)i << 20);
     struct tide_place p;
     uint64_t what = tide_live_what(7, TIDE_LIVE_LARGE);
-    tide_live_make(s, places[i].addr, what, &p);
-    uint64_t when = 1 << 11 | tide_live_key(places[i].addr);
-    tide_live_put_at(&p, (struct tide_live){what, when});
+    struct tide_live words = {what, 1 << 11 | tide_live_key(places[i].addr)};
+    tide_live_make(s, places[i].addr, words, &p);
+    tide_live_put_at(&p, words);
     tide_live_leave(s);
     tide_live_large_put(places[i].addr, (1ull << 40) + (uint64_t)i);
   }
@@ -656,12 +712,14 @@ int main(int argc, char **argv)
   coming_back(TIDE_LIVE_DIRECT_BYTES, 40);
   coming_back(0, 5);
   coming_back(0, 12);
-  packed(8, 0);
-  packed(8, 1);
-  packed(16, 1);
-  packed(48, 2);
-  packed(80, 3);
-  packed(144, 4);
+  packed(16, 3, 90);
+  packed(32, 3, 90);
+  packed(48, 3, 90);
+  packed(80, 3, 95);
+  packed(144, 3, 100);
+  packed(0, 3, 110);
+  packed(0, 40, 140);
+  packed_anew();
   nonsense();
   large_blocks();
   births();
