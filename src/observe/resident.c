@@ -132,6 +132,9 @@ uint64_t tide_resident_all(struct tide_resident *resident, const struct tide_sto
     return 0;
   uint64_t anonymous =
       statm.resident_pages > statm.shared_pages ? statm.resident_pages - statm.shared_pages : 0;
+  if (!resident->has_looked)
+    resident->first_anonymous_bytes = anonymous * page_bytes();
+  resident->has_looked = true;
   if (anonymous * page_bytes() > resident->max_anonymous_bytes)
     resident->max_anonymous_bytes = anonymous * page_bytes();
   return statm.resident_pages * page_bytes();

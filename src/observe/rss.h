@@ -25,7 +25,10 @@ struct tide_resident {
   uint64_t home;             // where the target has its store; 0: not known
   struct tide_range *ranges; // as of the last look
   size_t cap_ranges;
-  uint64_t max_anonymous_bytes; // the most that was seen: neither of files nor of the store
+  // The most that was seen, and what there was at the first look: neither of files nor of the
+  // store.
+  uint64_t max_anonymous_bytes, first_anonymous_bytes;
+  bool has_looked;
 };
 
 // Opens nothing before it is asked for something: most short processes never are. 0: of nobody.

@@ -156,8 +156,11 @@ void tide_watch_finish(struct tide_watch *watch, size_t at, const struct tide_wa
     watch->kept_cells += tide_image_n_sites(&image);
     watch->kept_allocated_bytes += image.n_ticks ? image.ticks[image.n_ticks - 1].b_alloc : 0;
     watch->kept_allocated_bytes += w->sampler.before ? w->sampler.before->heap.b_alloc : 0;
+    const struct tide_resident *resident = &w->sampler.rss.resident;
+    // What was there before an attach says nothing of what was seen since.
+    uint64_t before = watch->options.is_attached ? resident->first_anonymous_bytes : 0;
     bool is_partial =
-        tide_absents_judge(watch->absents, &image, w->sampler.rss.resident.max_anonymous_bytes);
+        tide_absents_judge(watch->absents, &image, resident->max_anonymous_bytes - before);
     if (is_partial && image.missed_later) // its own matter, not that of all of its program
       image.lacks |= TIDE_LACK_LATER;
     tide_gallery_keep(&watch->gallery, w->number, &image);

@@ -542,6 +542,47 @@ def attach_that_another_tidemark_ends(ground):
     expect(target.end() == 0, "it ended otherwise")
 
 
+LARGE = """
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+enum { BEFORE = 200 << 20 };
+int main(void)
+{
+  char c;
+  char *arena = mmap(0, 2 * BEFORE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(arena, 1, BEFORE);
+  write(1, "ready\\n", 6);
+  while (read(0, &c, 1) == 1) {
+    if (c == 'q') return 0;
+    if (c == 'g') memset(arena + BEFORE, 1, BEFORE);
+    free(malloc(1000));
+    write(1, "ok\\n", 3);
+  }
+}
+"""
+
+
+@test
+def attach_to_much_memory_from_before(ground):
+    """It says nothing of what was seen since. What comes later from nobody knows where does, where a
+    look was taken before it came, as is done every so often."""
+    prog = ground.build("large", LARGE)
+    for words, said, tries in ("p", "complete: every event", 1), ("pg", "was hardly recorded", 5):
+        err = ""
+        while said not in err and tries:
+            target = Target(ground, prog)
+            child, _ = attach(ground, target.pid)
+            for word in words:
+                target.tell(word)
+                time.sleep(0.3)
+            err = let_go(child)
+            expect(target.end() == 0, "it ended otherwise")
+            tries -= 1
+        expect(said in err, err)
+
+
 @test
 def attach_to_what_becomes_another_program(ground):
     """That is the end of the recording, and is said."""
