@@ -399,7 +399,7 @@ static inline int tidemark_pool_end(void)
 
 // A block is handed out, to who called the caller. It may be of any size and alignment. One that is
 // known at this address ends. EEXIST: it lies in a block of malloc's that is counted; it is not
-// recorded, and that is said, once.
+// recorded, and that is said, once. EINVAL: no block is at NULL, or of 2^48 bytes and more.
 static inline int tidemark_block_alloc(const void *block, size_t bytes)
 {
   if (tidemark_v1_block_alloc)

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 
+enum { ADDRESS_BITS = 48 }; // no block is larger: sums of what is impossible would run over
+
 // A signal handler that came while the recorder was at work in this thread; or a pool is.
 static bool is_turned_away(const struct tide_seat *seat, const struct tide_asking *own)
 {
@@ -64,7 +66,8 @@ static void say_counted(void)
 long tide_ask_block_alloc(struct tide_seat *seat, const struct tide_asking *own, const void *block,
                           size_t bytes, struct tide_regs caller)
 {
-  long answer = block ? pool_error(seat, own) : -EINVAL;
+  bool is_possible = block && bytes >> ADDRESS_BITS == 0;
+  long answer = is_possible ? pool_error(seat, own) : -EINVAL;
   if (!answer)
     answer = tide_pool_alloc(seat, (uint64_t)block, bytes, caller);
   if (answer == -EEXIST)

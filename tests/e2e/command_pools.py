@@ -212,7 +212,8 @@ int main(void)
     for (int i = 0; i < PIECES; i++) free(pieces[i]);
     if (!round) tidemark_pool_end();
   }
-  printf("%d %d\n", n_told[0], n_told[1]);
+  printf("%d %d %d %d\n", n_told[0], n_told[1], tidemark_block_alloc(NULL, 1),
+         tidemark_block_alloc(pieces, SIZE_MAX)); // as of a size that went below 0
   return 0;
 }
 """
@@ -223,4 +224,4 @@ def pools_with_one_block_at_a_time(ground):
     """Each is told, however often a place is empty; none once the memory is counted as malloc's."""
     program = ground.build("turns", TURNS, f"-I{INCLUDE}")
     done = ground.record("-q", "-o", "run.tide", "--", program)
-    expect(done.stdout == "1000 0\n", done.stdout + done.stderr)
+    expect(done.stdout == "1000 0 -1 -1\n", done.stdout + done.stderr)
