@@ -81,6 +81,10 @@ def assertion(stage):
     wanted = 11 * MIB
     stage.expect(f"{wanted} bytes at once" in told, told)
     stage.expect("next: tidemark report tidemark-heap.tide" in told, told)
+    command = "tidemark", "report", "-n", "1", "tidemark-heap.tide"
+    row = next(line for line in stage.run(*command).splitlines() if "allocate_memory" in line)
+    # With a course in time, if that was looked at often enough.
+    stage.quote("site", " ".join(command), row, loose=(r"\d[\d.]* %", r" [▁▂▃▄▅▆▇█⣿ ]+ "))
     held = place(stage, "tidemark-heap.tide", "node::allocate_memory")
     stage.expect(held["peak_bytes"] == wanted, f"{held}")
     stage.show("check", "tidemark", "check", "--max-peak", "10MiB", "-q", "-o", "check.tide", "--",
