@@ -294,7 +294,7 @@ def memory(bench):
 
 
 # What a live block costs by its size, the heap full and after a random half was freed.
-BLOCK_SIZES = [16, 32, 64, 200, 1000, 8000, 100000, 1 << 20, -4096]  # -4096: 16 to 4096
+BLOCK_SIZES = [16, 32, 64, 200, 1000, 8000, 100000, 1 << 20, -64, -4096]  # -64: 16 to 64
 
 
 def memory_of_size(bench, size):

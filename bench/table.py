@@ -383,7 +383,7 @@ SECTIONS = [
      "run without it.", forks_lines),
     ("memory", "Memory",
      "Proportional set size summed over every process the tool starts, the program included, while "
-     "the program holds its blocks of 16 to 31 bytes.", memory_lines),
+     "the program holds its blocks of 16 to 31 bytes. Each was measured once.", memory_lines),
     ("looks", "A look at where the memory is",
      "`tidemark maps` of a process that holds its blocks and then a random half of them: processor "
      "time and peak memory of the look. Of a recording they are at most a fiftieth of a core and "

@@ -25,7 +25,7 @@ CASES = [  # bytes of a block (negative: 16 to so many), threads, jemalloc
     (100000, 1, False), (1 << 20, 1, False), (-4096, 1, False), (64, 8, False), (-4096, 8, False),
     (16, 1, True), (48, 1, True), (-4096, 8, True),
 ]
-FURTHER = {(16, 1, False): 9, (64, 1, False): 10}  # bytes for each block behind the first ones
+FURTHER = {(16, 1, False): 9, (64, 1, False): 9}  # bytes for each block behind the first ones
 FEW_BLOCKS, MANY_BLOCKS = 6_000_000, 9_000_000
 LOOK_BYTES = 6 << 20  # of a look at residence that is under way, whatever the number of blocks
 
