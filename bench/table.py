@@ -134,9 +134,9 @@ def forks_lines(rows):
         cpu, n = entry["cpu_s"], entry["n_processes"]
         plain_us = cpu["plain"]["median"] / n * 1e6
         cells = [entry["workload"], number(n, 0), f"{number(plain_us, 0)} µs"]
-        cells += [f"+{number(cpu[peer]['added_us'], 0)} µs ({number(cpu[peer]['ratio'], 2)}×)"
+        cells += [f"{cpu[peer]['added_us']:+,.0f} µs ({number(cpu[peer]['ratio'], 2)}×)"
                   for peer in peers]
-        cells.append(f"+{number(cpu['tidemark']['added_low_us'], 0)} µs")
+        cells.append(f"{cpu['tidemark']['added_low_us']:+,.0f} µs")
         cells.append(f"{number(entry['capture_bytes']['median'] / 2**10, 0)} KiB")
         lines.append(row(cells))
     return lines
