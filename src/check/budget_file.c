@@ -94,7 +94,8 @@ static enum tide_err text_of(const struct reading *r, const struct tide_toml *no
     *ret_text = node->text;
     return TIDE_ERR_OK;
   }
-  TIDE_CLEANUP_FREE char *why = tide_sprintf("\"%s\" takes a text in quotes", node->key);
+  const char *words = node->kind == TIDE_TOML_TEXT ? "is empty" : "takes a text in quotes";
+  TIDE_CLEANUP_FREE char *why = tide_sprintf("\"%s\" %s", node->key, words);
   return refuse_at(r, node->line, why);
 }
 

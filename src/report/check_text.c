@@ -219,6 +219,15 @@ static void write_next(const struct tide_screen *screen, const struct tide_check
   tide_sink_printf(screen->sink, " %s\n", file->path);
 }
 
+// Of a command: the recording ended before a process of it did.
+static bool has_left_something(const struct tide_check_report *report)
+{
+  bool has_left = false;
+  for (size_t i = 0; i < report->judgement->n; i++)
+    has_left |= report->judgement->items[i].doubts & tide_doubt_bit(TIDE_DOUBT_UNFINISHED);
+  return has_left && report->has_command;
+}
+
 void tide_check_text_write(const struct tide_screen *screen, const struct tide_check_report *report)
 {
   const struct tide_judgement *judgement = report->judgement;
@@ -231,6 +240,9 @@ void tide_check_text_write(const struct tide_screen *screen, const struct tide_c
                         "", title);
   if (note)
     tide_screen_paragraph(screen, TIDE_INK_WARN, "  ", "", note);
+  if (has_left_something(report))
+    tide_screen_paragraph(screen, TIDE_INK_WARN, "  ", "",
+                          "the command left processes behind: --wait judges them at their end");
   for (size_t i = 0; i < judgement->n; i++)
     write_row(screen, report, &judgement->items[i]);
   write_next(screen, report);

@@ -303,6 +303,20 @@ def check_of_a_store(ground):
 
 
 @test
+def check_of_what_is_left_behind(ground):
+    """A daemon that is recorded as its command ends cannot be told; with --wait it is judged."""
+    program = ground.program("  int said[2]; char c;\n  if (pipe(said)) return 1;\n"
+                             "  if (fork()) return read(said[0], &c, 1) != 1;\n"
+                             "  char *p = malloc(5000); setsid();\n"
+                             "  if (write(said[1], p, 1) != 1) return 1;\n"
+                             "  usleep(500000); free(p); p = malloc(90000); free(p);\n  return 0;")
+    done = check(ground, "--max-peak", "80000", "-o", "x.tide", "--", program, status=2)
+    expect("the command left processes behind: --wait judges" in done.stdout, done.stdout)
+    done = check(ground, "--max-peak", "80000", "--wait", "-o", "y.tide", "--", program, status=1)
+    expect("left processes behind" not in done.stdout, done.stdout)
+
+
+@test
 def check_unrecorded(ground):
     """A process that ran unrecorded leaves open what is about it, and nothing else."""
     made(ground)
@@ -445,6 +459,7 @@ def check_budget_file(ground):
                       ('max-peak = 5\nmax-peak = 6\n', "b.toml:2: \"max-peak\" has been given"),
                       ('[site]\nmatch = "x"\n', "write [[site]]"),
                       ('[[site]]\nmax-peak = 5\n', "b.toml:1: a site needs match"),
+                      ('[[site]]\nmatch = ""\nmax-peak = 5\n', "b.toml:2: \"match\" is empty"),
                       ('[[site]]\nmatch = "("\nmax-peak = 5\n', "b.toml:2: \"(\" is no regular"),
                       ('[[site]]\nmatch = "x"\n', "b.toml:1: this table limits nothing"),
                       ('[[site]]\nmatch = "x"\nmax-rss = 5\n', "b.toml:3: unknown key \"max-rss\""),
