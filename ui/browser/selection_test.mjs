@@ -19,7 +19,7 @@ const cells = (page, of) =>
     .evaluateAll((all) => all.map((one) => one.textContent.trim()));
 
 export const tests = {
-  // Who of the threads held it, at the peak as the report has it; a click leaves one, with its line.
+  // Who of the threads held it, at the peak as the report has it; a click leaves one, and its line.
   async threads_on_the_timeline(ground, look) {
     const page = await look(`${ground.served.url}#group=thread&measure=peak`);
     const { groups } = ground.json("report", "phases.tide", "--group", "thread", "--sort", "peak");

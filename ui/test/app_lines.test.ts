@@ -122,7 +122,10 @@ test("processes stand below who started them, siblings in any order", () => {
 
 test("layers of processes add up to what all held at each look", () => {
   const of = { steps: 4, parents: PARENTS, courses: [[0, 1, 1, 1, 1], [0, 7], [1, 9, 9], null] };
-  for (const [most, wanted] of [[4, ["2", "1", "0"]], [2, ["1 2", "0"]], [1, ["1 2", "0 3"]]] as const) {
+  const cases: [number, string[]][] = [
+    [4, ["2", "1", "0"]], [2, ["1 2", "0"]], [1, ["1 2", "0 3"]],
+  ];
+  for (const [most, wanted] of cases) {
     const layers = layersOf(IMAGES, of, most);
     assert.deepEqual(layers.map(({ images }) => images.join(" ")), wanted);
     assert.deepEqual(layers.map(({ isOthers }) => isOthers), wanted.map((_, i) => i >= most));

@@ -47,7 +47,9 @@ export const selectedCourse = computed<SeenCourse | null>(() => {
 
 // Along the line of all: at snapshots what the report has, at ticks what was seen of it, and never
 // more than all.
-export function selectedLine(of: Model, { live, atTicks }: SeenCourse, line: Timeline): Float64Array {
+export function selectedLine(
+  of: Model, { live, atTicks }: SeenCourse, line: Timeline,
+): Float64Array {
   const { snapshots, ticks } = of;
   const share = (s: number, all: number) => (all > 0 ? live[s] / all : NaN);
   const totals = Float64Array.from(snapshots.ns, (ns) => line.live[indexAt(line.ns, ns)]);

@@ -323,7 +323,7 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
   const live = isAt ? sums[at] : i < 0 ? null : lives[i];
   const rss = i < 0 ? null : (resident?.[i] ?? null);
   const part = use(chosen);
-  const course = use(selectedCourse);
+  const ofPart = use(selectedCourse)?.isEstimate ? "≈ " : markOf(of, "live", unit);
   const beside = use(besideLine);
   const bin = ns === null ? -1 : Math.min(rate.length - 1, Math.floor((ns / end) * rate.length));
   const [held, done] = [markOf(of, "live", unit), markOf(of, "allocated", unit)];
@@ -349,7 +349,7 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
         <Key
           name="selected"
           text="selected"
-          value={i < 0 ? null : amount(Math.round(part[i]), unit, course?.isEstimate ? "≈ " : held)}
+          value={i < 0 ? null : amount(Math.round(part[i]), unit, ofPart)}
         />
       )}
       {resident && (

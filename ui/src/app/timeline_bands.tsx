@@ -197,8 +197,8 @@ export function selectBand(index: number): void {
 // ---- the list ----
 
 const ESTIMATE =
-  "Whose the blocks of such a stack are is known at the peak and at the end. In between a thread’s " +
-  "share of it goes straight from the one to the other.";
+  "Whose the blocks of such a stack are is known at the peak and at the end. In between a " +
+  "thread’s share of it goes straight from the one to the other.";
 
 // Without a pointer over the chart, of the moment selected; of none, the most each ever held.
 export function BandList({ cursor }: { cursor: number | null }) {

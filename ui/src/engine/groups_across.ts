@@ -183,8 +183,9 @@ export function classGroups(view: View, question: Question, kind: "size" | "life
   const of = siteClasses(model, kind);
   const { sums, stacks, several } = classSums(view, question, kind);
   const n = classCount(kind);
-  const all = Array.from(sums, (weight, i) =>
-    ({ ...noGroup(kind, i), weight, stacks: stacks[i], ...(i === n && { ...several, several: true }) }));
+  const all = Array.from(sums, (weight, i) => ({
+    ...noGroup(kind, i), weight, stacks: stacks[i], ...(i === n && { ...several, several: true }),
+  }));
   for (let site = 0; site < model.sites.count; site++)
     for (let i = of.first[site]; wanted[site] && i < of.first[site + 1]; i++)
       all[of.number[i]].nAlloc += of.count[i];
