@@ -12,6 +12,7 @@
 #include "page/page_data.h"
 #include "page/page_sources.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // Level 4 takes a third of the time of 6 and a fiftieth more room.
@@ -21,10 +22,13 @@ enum { TRIES_MAX = 8, SIDES_MAX = 2, LEVEL = 4, PIECE_BYTES = 256 << 10 };
 enum { SOURCE_BYTES_MAX = 2 << 20, SOURCE_PART = 8 };
 // Of what is seen first: where that is more of the file, the rest is no longer worth it.
 enum { FIRST_PART = 8 };
+// What the number of another process takes in the name of its data and among what can be asked for.
+enum { NUMBERS_MAX = 40 };
 
 #define FACTS_HEAD "<script type=\"application/json\" id=\"tidemark-facts\">"
 #define FIRST_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-first-%zu\">"
 #define DATA_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-data-%zu\">"
+#define OTHER_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-data-0-%zu\">"
 #define SOURCES_HEAD "<script type=\"application/octet-stream\" id=\"tidemark-sources-%zu\">"
 #define MORE_HEAD "<script type=\"application/octet-stream\">"
 #define END "</script>\n"
@@ -38,6 +42,11 @@ struct packed {         // the data of a side, as it goes into the file
   size_t n_stacks, n_gathered;
 };
 
+struct other_process { // another process of the only side
+  size_t image_idx;
+  struct tide_buf data; // deflated
+};
+
 struct filling { // what stands in the page's places for data
   struct tide_buf offer;
   struct packed sides[SIDES_MAX];
@@ -45,6 +54,8 @@ struct filling { // what stands in the page's places for data
   struct tide_buf sources[SIDES_MAX]; // deflated; empty: none
   struct tide_page_told tolds[SIDES_MAX];
   size_t n_sides, n_source_files;
+  struct other_process *others;
+  size_t n_others;
 };
 
 static uint64_t in_base64(uint64_t n_bytes)
@@ -216,13 +227,20 @@ static bool shrink(const struct tide_html_side *side, struct packed *packed, str
   return shrink_to(side, packed, target);
 }
 
-static struct tide_buf make_offer(const struct tide_html_report *report)
+static struct tide_buf make_offer(const struct tide_html_report *report,
+                                  const struct filling *filling)
 {
   struct tide_page_capture captures[SIDES_MAX];
+  TIDE_CLEANUP_FREE size_t *held = tide_alloc_array(filling->n_others + 1, sizeof *held);
   for (size_t i = 0; i < report->n_sides; i++)
-    captures[i] =
-        (struct tide_page_capture){report->sides[i].profile->capture, report->sides[i].file,
-                                   report->sides[i].profile->image_idx};
+    captures[i] = (struct tide_page_capture){.capture = report->sides[i].profile->capture,
+                                             .file = report->sides[i].file,
+                                             .largest = report->sides[i].profile->image_idx};
+  held[0] = captures[0].largest;
+  for (size_t i = 0; i < filling->n_others; i++)
+    held[i + 1] = filling->others[i].image_idx;
+  captures[0].held = filling->n_others ? held : NULL;
+  captures[0].n_held = filling->n_others + 1;
   const struct tide_page_offer offer = {
       .captures = captures, .n_captures = report->n_sides, .sources = report->sources};
   struct tide_sink sink;
@@ -241,6 +259,9 @@ static uint64_t size_of(const struct tide_html_report *report, const struct fill
     if (filling->sources[i].n)
       n += in_elements(filling->sources[i].n) + strlen(SOURCES_HEAD) - 2;
   }
+  for (size_t i = 0; i < filling->n_others; i++)
+    n += in_elements(filling->others[i].data.n) + strlen(OTHER_HEAD) - strlen("%zu") +
+         (uint64_t)snprintf(NULL, 0, "%zu", filling->others[i].image_idx);
   return n;
 }
 
@@ -267,6 +288,40 @@ static enum tide_err fit_in_limit(const struct tide_html_report *report, struct 
           tide_units_bytes(limit, tide_exact((int64_t)report->limit_bytes), TIDE_STYLE_PLAIN));
   }
   return TIDE_ERR_OK;
+}
+
+static struct packed pack_other(const struct tide_html_report *report, size_t image_idx,
+                                uint64_t room)
+{
+  const struct tide_html_side *side = &report->sides[0];
+  struct tide_profile *profile = tide_profile_new(side->profile->capture, image_idx);
+  struct tide_naming *naming = report->others.name(report->others.context, profile->image);
+  const struct tide_page_options options = {.file = side->file, .n_keep = TIDE_PAGE_KEEP_ALL};
+  struct tide_page_data *data = tide_page_data_new(profile, naming, &options);
+  struct packed packed = pack_data(data, room);
+  tide_page_data_free(data);
+  tide_naming_free(naming);
+  tide_profile_free(profile);
+  return packed;
+}
+
+// Whole, or not at all: one that does not fit leaves its room to the next.
+static void add_others(const struct tide_html_report *report, struct filling *filling)
+{
+  size_t cap = 0;
+  for (size_t i = 0; report->n_sides == 1 && i < report->others.n; i++) {
+    uint64_t n =
+        size_of(report, filling) + strlen(OTHER_HEAD END) + (filling->n_others + 1) * NUMBERS_MAX;
+    uint64_t room = report->limit_bytes > n ? (report->limit_bytes - n) / 8 * 5 : 0;
+    struct packed packed = pack_other(report, report->others.images[i], room);
+    if (packed.n_bytes > room) {
+      tide_buf_done(&packed.data);
+      continue;
+    }
+    TIDE_GROW(filling->others, filling->n_others, cap);
+    filling->others[filling->n_others++] =
+        (struct other_process){report->others.images[i], packed.data};
+  }
 }
 
 static void write_packed(struct tide_sink *sink, const char *head, size_t i,
@@ -302,6 +357,8 @@ static void write_filling(struct tide_sink *sink, enum tide_page_place place, vo
   }
   for (size_t i = 0; i < filling->n_sides; i++)
     write_packed(sink, DATA_HEAD, i, &filling->sides[i].data);
+  for (size_t i = 0; i < filling->n_others; i++)
+    write_packed(sink, OTHER_HEAD, filling->others[i].image_idx, &filling->others[i].data);
   for (size_t i = 0; i < filling->n_sides; i++)
     write_packed(sink, SOURCES_HEAD, i, &filling->sources[i]);
 }
@@ -315,16 +372,26 @@ static void filling_done(struct filling *filling)
     tide_buf_done(&filling->sources[i]);
     tide_page_told_done(&filling->tolds[i]);
   }
+  for (size_t i = 0; i < filling->n_others; i++)
+    tide_buf_done(&filling->others[i].data);
+  free(filling->others);
 }
 
 enum tide_err tide_html_report_write(const struct tide_html_report *report, struct tide_sink *sink,
                                      struct tide_html_told *ret_told, struct tide_diag *diag)
 {
-  struct filling filling = {.offer = make_offer(report), .n_sides = report->n_sides};
+  struct filling filling = {.n_sides = report->n_sides};
   struct tide_html_told told = {0};
+  filling.offer = make_offer(report, &filling);
   for (size_t i = 0; i < report->n_sides; i++)
     pack_side(report, i, &filling);
   enum tide_err err = fit_in_limit(report, &filling, diag);
+  if (!err) {
+    add_others(report, &filling);
+    tide_buf_done(&filling.offer);
+    filling.offer = make_offer(report, &filling);
+    told.n_others = filling.n_others;
+  }
   if (!err)
     err = tide_embedded_page_fill(report->page, sink, write_filling, &filling, diag);
   for (size_t i = 0; i < report->n_sides; i++) {

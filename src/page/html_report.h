@@ -49,10 +49,21 @@ struct tide_html_side { // one capture; two are compared
   const char *file; // its name, or NULL
 };
 
+// Other processes of the capture, those that matter most first: as many of them as there is room
+// for besides, with all their stacks, are in the file, too.
+struct tide_html_others {
+  const size_t *images; // not owned
+  size_t n;
+  // The names of one of them; the caller ends them.
+  struct tide_naming *(*name)(void *context, const struct tide_image *image);
+  void *context;
+};
+
 struct tide_html_report {
   const struct tide_embedded_page *page; // not owned
   const struct tide_html_side *sides;    // not owned
   size_t n_sides;                        // 1 or 2
+  struct tide_html_others others;        // of a single side
   uint64_t limit_bytes;                  // of the whole file
   bool sources;                          // lines of source code, too, as page_sources.h says
 };
@@ -61,6 +72,7 @@ struct tide_html_told { // what became of it
   uint64_t n_bytes;
   uint64_t n_stacks, n_gathered; // of all sides
   uint64_t n_source_files;       // of which there are lines
+  size_t n_others;               // processes besides
 };
 
 // Fails, with nothing written, when the limit leaves no room for any data at all. A failure to

@@ -321,6 +321,17 @@ void tide_page_compared_write(struct tide_json *json, const struct tide_page_cap
   tide_json_close_array(json);
 }
 
+static void write_held(struct tide_json *json, const struct tide_page_capture *capture)
+{
+  if (!capture->held)
+    return;
+  tide_json_key(json, "held");
+  tide_json_open_array(json);
+  for (size_t i = 0; i < capture->n_held; i++)
+    tide_json_u64(json, capture->held[i]);
+  tide_json_close_array(json);
+}
+
 static void write_captures(struct tide_json *json, const struct tide_page_offer *offer)
 {
   tide_json_key(json, "captures");
@@ -330,6 +341,7 @@ static void write_captures(struct tide_json *json, const struct tide_page_offer 
     tide_json_put_text(json, "file", offer->captures[i].file);
     tide_capture_json_images(json, offer->captures[i].capture);
     tide_json_put_u64(json, "largest", offer->captures[i].largest);
+    write_held(json, &offer->captures[i]);
     if (offer->captures[i].capture->n_images > 1)
       tide_page_processes_write(json, offer->captures[i].capture);
     if (offer->n_captures == 2)

@@ -92,7 +92,9 @@ void tide_page_findings_write(struct tide_json *json, struct tide_profile *profi
 struct tide_page_capture {
   const struct tide_capture *capture;
   const char *file;
-  size_t largest; // the image to begin with
+  size_t largest;     // the image to begin with
+  const size_t *held; // whose data there are; NULL: in a file of one alone, else of all
+  size_t n_held;
 };
 
 struct tide_page_offer {

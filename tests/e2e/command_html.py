@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in one file: what is in it, where it goes, what is refused."""
+import json
 import re
 
 import page_data
@@ -209,6 +210,55 @@ def html_of_other_files(ground):
     html(ground, store, "-o", "store.html")
     (block,) = page_data.blocks((ground.scratch / "store.html").read_text())
     expect(block.total("n_temp") >= 5000, "a store's page lacks numbers")
+
+
+FORKS = """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *volatile held;
+int main(void)
+{
+  for (int i = 1; i <= 3; i++)
+    if (!fork())
+      return !(held = malloc(1000 * i));
+  while (wait(NULL) > 0)
+    continue;
+  return !(held = malloc(10));
+}
+"""
+
+
+def processes_in(path):
+    return re.findall(r'id="tidemark-data-0(?:-(\d+))?"', path.read_text())
+
+
+# As many as there is room for, the highest peaks first, and one alone where that is asked for.
+@test
+def html_of_several_processes(ground):
+    program = ground.build("forks", FORKS)
+    ground.record("-q", "-o", "x.tide", "--", program)
+    info = ground.run(ground.tidemark, "info", "--json", "x.tide")
+    peaks = [image["peak_bytes"] for image in json.loads(info.stdout)["images"]]
+    expect(len(peaks) == 4, f"{peaks}")
+    first, *others = sorted(range(4), key=lambda i: -peaks[i])
+    path = ground.scratch / "x.html"
+    done = html(ground, "x.tide")
+    expect(done.stderr.endswith(", with all 4 processes\n"), done.stderr)
+    wanted = ["", *[str(i) for i in others]]
+    expect(processes_in(path) == wanted, f"{processes_in(path)}, not {wanted}")
+    whole = path.stat().st_size
+    html(ground, "x.tide", "-f", "-p", f"#{first}")
+    expect(processes_in(path) == [""], "more than what was asked for")
+    alone = path.stat().st_size
+    for limit in (alone + 100, (alone + whole) // 2):
+        done = html(ground, "x.tide", "-f", "--max-bytes", str(limit))
+        expect(path.stat().st_size <= limit, f"{path.stat().st_size} bytes, {limit} allowed")
+        held = processes_in(path)
+        expect(held == [one for one in wanted if one in held], f"{held} in another order")
+        told = f", with {len(held)} of 4 processes\n" if len(held) > 1 else "KiB\n"
+        expect(done.stderr.endswith(told), done.stderr)
+        expect(len(held) < 4, "all of them in half of the room")
 
 
 @test

@@ -195,6 +195,20 @@ export const tests = {
     await rows.first().getByRole("button").click();
     await page.waitForFunction(() => location.hash === "#pane=overview&process=0");
     await becomes(() => page.getByLabel("Process").inputValue(), "0", "the page is of it");
+    const sums = [await heading(page)];
+    await page.getByLabel("Process").selectOption("1");
+    await becomes(async () => (await heading(page)) !== sums[0], true, "the other one");
+    sums.push(await heading(page));
+    // A file has both.
+    ground.tide("html", "-f", "-o", "forking.html", "forking.tide");
+    const file = await look(`file://${ground.path("forking.html")}`, { offline: true });
+    for (const i of [1, 0]) {
+      await file.getByLabel("Process").selectOption(String(i));
+      await becomes(() => heading(file), sums[i], `process ${i} in a file`);
+    }
+    await file.locator("#tab-processes").click();
+    await file.locator(".processes tbody tr").nth(1).getByRole("button").click();
+    await becomes(() => heading(file), sums[1], "by its name in the tree");
   },
 
   async server_gone(ground, look) {

@@ -39,6 +39,7 @@ export interface CaptureFacts {
   file: string;
   images: OfferedImage[];
   largest: number; // the image to begin with
+  held?: number[]; // in a file: the images whose data it has; absent: of one alone
   processes?: Processes; // where there are several
   compared?: string[][]; // of two: per image, what to beware of beside the other's largest
   note?: string | null; // why the file may tell more than the page does
@@ -98,7 +99,7 @@ async function modelOf(data: string[] | ArrayBuffer, { picture, tell }: Wish): P
   return model;
 }
 
-const modelsOf = new Map<number, Promise<Model>>(); // by capture
+const modelsOf = new Map<string, Promise<Model>>(); // by the element they are in
 
 const PACKED = "application/octet-stream";
 
@@ -121,18 +122,24 @@ const isWhole = new Promise<void>((done) => {
   else document.addEventListener("DOMContentLoaded", () => done(), { once: true });
 });
 
-async function wholeModel(capture: number, wish: Wish): Promise<Model> {
+async function wholeModel(name: string, wish: Wish): Promise<Model> {
   await isWhole;
-  const pieces = taken(`tidemark-data-${capture}`);
+  const pieces = taken(name);
   if (!pieces.length) throw new Error("This report holds no such capture.");
   return modelOf(pieces, wish);
 }
 
-function embeddedModel(capture: number, wish: Wish): Promise<Model> {
-  const first = wish.isFirst ? taken(`tidemark-first-${capture}`) : [];
+const embeddedFacts = () => JSON.parse(embedded("tidemark-facts") ?? "null") as PageFacts;
+
+// What a capture begins with has no number in its name.
+function embeddedModel(capture: number, process: number | null, wish: Wish): Promise<Model> {
+  const { largest, held } = embeddedFacts().captures[capture];
+  const isOther = process !== null && process !== largest && held?.includes(process);
+  const first = wish.isFirst && !isOther ? taken(`tidemark-first-${capture}`) : [];
   if (first.length) return modelOf(first, wish);
-  const model = modelsOf.get(capture) ?? wholeModel(capture, wish);
-  modelsOf.set(capture, model);
+  const name = `tidemark-data-${capture}${isOther ? `-${process}` : ""}`;
+  const model = modelsOf.get(name) ?? wholeModel(name, wish);
+  modelsOf.set(name, model);
   return model;
 }
 
@@ -179,8 +186,8 @@ async function embeddedSource(capture: number, path: string): Promise<SourceText
 
 const embeddedOrigin: Origin = {
   isFile: true,
-  facts: async () => JSON.parse(embedded("tidemark-facts") ?? "null") as PageFacts,
-  model: (capture, _process, wish) => embeddedModel(capture, wish),
+  facts: async () => embeddedFacts(),
+  model: embeddedModel,
   source: (capture, _process, _text, path) => embeddedSource(capture, path),
 };
 
@@ -249,6 +256,11 @@ const servedOrigin: Origin = {
     return { lines, note: told === "newer" ? TERMS.sourceNewer.text : "" };
   },
 };
+
+// Whether the numbers of an image can be had.
+export function hasData(from: Origin, { held, largest }: CaptureFacts, image: number): boolean {
+  return !from.isFile || (held?.includes(image) ?? image === largest);
+}
 
 export function origin(): Origin {
   return embedded("tidemark-facts") === null ? servedOrigin : embeddedOrigin;

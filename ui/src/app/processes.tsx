@@ -9,7 +9,7 @@ import { searchPattern } from "../engine/search.ts";
 import { peakText } from "../engine/exactness.ts";
 import { bytes, count, time, EXACT } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
-import type { OfferedImage, Processes } from "./load.ts";
+import { hasData, type OfferedImage, type Processes } from "./load.ts";
 import { Bar, Th } from "./parts.tsx";
 import { commandOf, layersOf, mostTogether, orders, processRows, stepsOf } from "./process_rows.ts";
 import type { Layer, Order, ProcessRow } from "./process_rows.ts";
@@ -113,7 +113,7 @@ function ProcessTable({ rows, of }: { rows: ProcessRow[]; of: Processes | null }
               <td class="c-spark">{of && <Course of={of} index={image.index} />}</td>
               <td class="c-name" title={command.slice(0, 2000)}>
                 <span class="indent" style={{ width: `${Math.min(30, depth) * 16}px` }} />
-                {origin.isFile && !isNow ? (
+                {!hasData(origin, facts.captures[capture], image.index) ? (
                   <span class="name">{name}</span>
                 ) : (
                   <button
@@ -210,8 +210,9 @@ function Together({ images, of }: { images: OfferedImage[]; of: Processes }) {
   const highest = ({ held }: Layer) => Math.max(...held);
   const shown = isSum ? drawn : [...drawn].sort((a, b) => highest(b) - highest(a));
   const most = isSum ? together : highest(shown[0]);
+  const bandOf = (first: number) => layers.findIndex(({ images: own }) => own[0] === first);
   const fill = ({ images: [first], isOthers }: Layer) =>
-    isOthers ? "var(--line)" : `var(${bandColour(layers.findIndex((one) => one.images[0] === first))})`;
+    isOthers ? "var(--line)" : `var(${bandColour(bandOf(first))})`;
   const words = `All processes together held at most ${bytes(together, EXACT)} at a look.`;
   return (
     <div class="together">
@@ -248,8 +249,8 @@ function Together({ images, of }: { images: OfferedImage[]; of: Processes }) {
       <ul class="bands" aria-label="Who held it, by process">
         {layers.map((layer) => (
           <li key={layer.images[0]} class="band">
-            <span class="swatch" style={{ background: fill(layer) }} /> {layerName(images, layer)}{" "}
-            <b>{layerMost(images, layer)}</b>
+            <span class="swatch" style={{ background: fill(layer) }} />{" "}
+            {layerName(images, layer)} <b>{layerMost(images, layer)}</b>
           </li>
         ))}
       </ul>
@@ -259,10 +260,10 @@ function Together({ images, of }: { images: OfferedImage[]; of: Processes }) {
 
 // "sort, 50 processes".
 function layerName(images: OfferedImage[], { images: own, isOthers }: Layer): string {
-  const [first] = own;
-  if (isOthers) return `others, ${plural(own.length, "process", "processes")}`;
-  if (own.length === 1) return cleanWithin(images[first].process, 200);
-  return `${cleanWithin(images[first].program, 200)}, ${plural(own.length, "process", "processes")}`;
+  const { process, program } = images[own[0]];
+  if (own.length === 1 && !isOthers) return cleanWithin(process, 200);
+  const name = isOthers ? "others" : cleanWithin(program, 200);
+  return `${name}, ${plural(own.length, "process", "processes")}`;
 }
 
 // Of one its peak; of several what they had together when somebody looked.

@@ -16,6 +16,7 @@ import { GraphPane, Overview } from "./graph.tsx";
 import { Help } from "./help.tsx";
 import { isHelpOpen } from "./keys.ts";
 import { LeaksPane } from "./leaks.tsx";
+import { hasData } from "./load.ts";
 import { MemoryPane } from "./memory.tsx";
 import { ProcessesPane } from "./processes.tsx";
 import { SandwichPane } from "./sandwich.tsx";
@@ -201,18 +202,20 @@ function CapturePicker() {
 
 function ProcessPicker() {
   const { facts, capture, model: of, origin } = use(session)!;
-  const images = facts.captures[capture]?.images ?? [];
-  if (images.length < 2) return null;
+  const all = facts.captures[capture]?.images ?? [];
+  const images = all.filter(({ index }) => hasData(origin, facts.captures[capture], index));
+  if (all.length < 2) return null;
   const pick = (event: Event) =>
     go({ process: Number((event.target as HTMLSelectElement).value), zoom: [] });
-  if (origin.isFile)
+  if (images.length < 2)
     return (
       <span class="muted" title="“tidemark view” shows all of them">
-        one of {images.length} processes
+        one of {all.length} processes
       </span>
     );
+  const isPart = images.length < all.length;
   return (
-    <label>
+    <label title={isPart ? `Of ${all.length}; “tidemark view” shows all of them` : undefined}>
       Process{" "}
       <select value={of.facts.image.index} onChange={pick}>
         {images.map((image) => (
