@@ -108,7 +108,7 @@ static size_t find_image(const struct tide_check_input *input, const struct tide
   return found;
 }
 
-static void compare(struct side *before, struct side *after, struct tide_judged *judged)
+static void compare_sides(struct side *before, struct side *after, struct tide_judged *judged)
 {
   struct tide_diff *diff = tide_diff_new(&before->view, &after->view, TIDE_GROUP_PLACE);
   for (size_t i = 0; i < diff->n; i++) {
@@ -138,7 +138,7 @@ static void find_grown(const struct tide_check_input *input, struct tide_judged 
   judged->is_unmatched = tide_bounds_is_nameless(before.profile, before.naming) &&
                          !tide_bounds_is_nameless(after.profile, after.naming);
   if (!judged->is_unmatched)
-    compare(&before, &after, judged);
+    compare_sides(&before, &after, judged);
   side_done(&after);
   side_done(&before);
   if (judged->is_unmatched)
