@@ -698,7 +698,8 @@ def pytest_plugin(ground):
                       ("case_warm", "warmup=\\): only for a plain function"),
                       ("size", "heap\\(max_peak='64 parsecs'\\): not a size"),
                       ("name", "heap\\(\\): \\['peak'\\]: it takes max_peak")):
-        expect(re.search(rf"_ (?:TestOfUnittest\.)?test_{name} _.*?{why}", printed, re.S), f"{name}: {printed}")
+        wanted = rf"_ (?:TestOfUnittest\.)?test_{name} _.*?{why}"
+        expect(re.search(wanted, printed, re.S), f"{name}: {printed}")
     expect("12 failed, 3 passed" in printed and "not judged" not in printed, printed)
     printed, _ = ground.run(*command, "test_heap.py", env=env, status=1)
     expect("8 heap budgets were not judged" in printed and "8 failed, 7 passed" in printed, printed)

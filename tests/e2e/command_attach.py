@@ -566,8 +566,8 @@ int main(void)
 
 @test
 def attach_to_much_memory_from_before(ground):
-    """It says nothing of what was seen since. What comes later from nobody knows where does, where a
-    look was taken before it came, as is done every so often."""
+    """It says nothing of what was seen since. What comes later from nobody knows where does, where
+    a look was taken before it came, as is done every so often."""
     prog = ground.build("large", LARGE)
     for words, said, tries in ("p", "complete: every event", 1), ("pg", "was hardly recorded", 5):
         err = ""
