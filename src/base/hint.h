@@ -21,6 +21,7 @@ enum tide_hint {
   TIDE_HINT_THRESHOLD,      // a larger one
   TIDE_HINT_ANY_PORT,       // a free one
   TIDE_HINT_WAIT_LONGER,    // for an answer
+  TIDE_HINT_WAIT_FOR_ALL,   // that the command started
   TIDE_HINT_TOKEN,          // to be let in
   TIDE_HINT_REPLACE,        // the file that is there
   TIDE_HINT_OUTPUT_FILE,    // in a directory

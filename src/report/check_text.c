@@ -240,9 +240,12 @@ void tide_check_text_write(const struct tide_screen *screen, const struct tide_c
                         "", title);
   if (note)
     tide_screen_paragraph(screen, TIDE_INK_WARN, "  ", "", note);
-  if (has_left_something(report))
-    tide_screen_paragraph(screen, TIDE_INK_WARN, "  ", "",
-                          "the command left processes behind: --wait judges them at their end");
+  if (has_left_something(report)) {
+    const char *way = tide_screen_hint(screen, TIDE_HINT_WAIT_FOR_ALL);
+    TIDE_CLEANUP_FREE char *left =
+        tide_sprintf("the command left processes behind%s%s", way ? ": " : "", way ? way : "");
+    tide_screen_paragraph(screen, TIDE_INK_WARN, "  ", "", left);
+  }
   for (size_t i = 0; i < judgement->n; i++)
     write_row(screen, report, &judgement->items[i]);
   write_next(screen, report);
