@@ -16,9 +16,10 @@
 // latest block that was there when the table was made. A block that was born too early or too late
 // for its table has no place there, as one of a kind too many.
 //
-// Tried: a word for every 8 to 128 bytes. It is found at once, by 230 instructions less for a
-// random replacement, but of 48 bytes to a block a third of the words stayed empty, and mixed sizes
-// took nearly what hashed tables do. A line of eight words and the line behind took 230 more.
+// Tried: a word for every 8 to 128 bytes. It is found at once, by 230 instructions (20 to 50 ns)
+// less for a random replacement, but of 48 bytes to a block a third of the words stayed empty, and
+// mixed sizes took nearly what hashed tables do. A line of eight words and the line behind took 230
+// more.
 #include "store/live_inside.h"
 
 #include "store/live.h"
