@@ -21,16 +21,12 @@ struct tide_capture *tide_watch_new_capture(const struct tide_watch *watch, uint
 }
 
 // Of the living, as of the last look at each, and of those that have ended.
-// With what they held at earlier moments: to write four rows of that costs as much as a cell.
 static uint64_t n_cells_of(const struct tide_watch *watch)
 {
-  uint64_t n = watch->kept_cells, n_rows = watch->kept_rows;
-  for (size_t i = 0; i < watch->n_living; i++) {
-    const struct tide_watched *w = watch->living[i];
-    n += w->view.header.n_cells;
-    n_rows += w->sampling ? tide_sampler_rows(&w->sampler) : 0;
-  }
-  return n + n_rows / 4;
+  uint64_t n = watch->kept_cells;
+  for (size_t i = 0; i < watch->n_living; i++)
+    n += watch->living[i]->view.header.n_cells;
+  return n;
 }
 
 // Of those that have ended, too, what they held at earlier moments is left out. They are the
