@@ -250,6 +250,43 @@ static void release_loader(const struct tide_job *job)
     tide_outside_write(job->outside, answered_at, &changed, sizeof changed);
 }
 
+static bool is_reserved(const struct tide_attachment *a, uint64_t at)
+{
+  for (size_t i = 0; i < a->n_ranges; i++)
+    if (a->ranges[i].at == at)
+      return true;
+  return false;
+}
+
+// The store is younger than the plan. False: there is no such process any more, or it has become
+// another program.
+static bool look_again(struct tide_job *job)
+{
+  struct tide_outside *now;
+  struct tide_diag ignored;
+  if (tide_outside_open(job->options->pid, true, &now, &ignored))
+    return false;
+  bool is_same = tide_outside_lives(job->outside);
+  tide_outside_close(is_same ? job->outside : now);
+  if (is_same)
+    job->tracer.outside = job->outside = now;
+  return is_same;
+}
+
+// A borrowed thread whose tracer was killed makes its call all the same, perhaps since we looked.
+// It has left its code now, and the log there still says what it mapped.
+static void take_what_came(struct tide_job *job)
+{
+  struct tide_leftovers now;
+  if (!job->left.n_caves || !look_again(job))
+    return;
+  tide_leftovers_find(job->outside, &job->objects, &now);
+  for (size_t i = 0; i < now.n_ranges; i++)
+    if (!is_reserved(&job->attachment, now.ranges[i].at))
+      tide_attachment_reserve(&job->attachment, now.ranges[i]);
+  tide_leftovers_done(&now);
+}
+
 static enum tide_patch_step step_undo(struct tide_job *job)
 {
   enum tide_patch_step step = tide_attachment_undo(&job->attachment, is_at_work, job);
@@ -257,6 +294,7 @@ static enum tide_patch_step step_undo(struct tide_job *job)
     release_loader(job);
   if (step)
     return step;
+  take_what_came(job);
   clean_caves(job);
   return close_descriptors(job);
 }
@@ -408,14 +446,6 @@ static enum tide_err not_attached(const struct tide_job *job, struct tide_diag *
 
 // Taking off.
 
-static bool is_reserved(const struct tide_attachment *a, uint64_t at)
-{
-  for (size_t i = 0; i < a->n_ranges; i++)
-    if (a->ranges[i].at == at)
-      return true;
-  return false;
-}
-
 // What the recorder has mapped for itself: its store, known by its name, and what it lists beside
 // that which was mapped for it.
 static void reserve_recorders_own(struct tide_job *job)
@@ -440,21 +470,6 @@ static void reserve_recorders_own(struct tide_job *job)
         tide_outside_is_anonymous(outside, own[i].start, own[i].bytes))
       tide_attachment_reserve(&job->attachment,
                               (struct tide_reserved){own[i].start, own[i].bytes, PROT_READ, true});
-}
-
-// The store is younger than the plan. False: there is no such process any more, or it has become
-// another program.
-static bool look_again(struct tide_job *job)
-{
-  struct tide_outside *now;
-  struct tide_diag ignored;
-  if (tide_outside_open(job->options->pid, true, &now, &ignored))
-    return false;
-  bool is_same = tide_outside_lives(job->outside);
-  tide_outside_close(is_same ? job->outside : now);
-  if (is_same)
-    job->tracer.outside = job->outside = now;
-  return is_same;
 }
 
 // DONE, too, where somebody else has done it before, or there is nothing left to do it to.
