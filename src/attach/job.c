@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_TRIES = 400, MAX_PLANS = 10, MAX_PAUSE_MS = 64 };
+enum { MAX_TRIES = 400, MAX_PLANS = 60, MAX_STRICT_PLANS = 50, MAX_PAUSE_MS = 64 };
 
 void tide_job_unplan(struct tide_job *job)
 {
@@ -560,7 +560,7 @@ static enum tide_patch_step try_plan(struct tide_job *job, enum tide_err *ret_er
                                      struct tide_diag *diag)
 {
   *ret_err = make_plan(job, diag);
-  if (!*ret_err && job->plan.is_outdated && !job->is_last_try)
+  if (!*ret_err && job->plan.is_outdated && !job->is_lenient)
     return TIDE_STEP_REPLAN;
   if (!*ret_err)
     *ret_err = tide_sandbox_check(&job->tracer, diag);
@@ -659,7 +659,7 @@ enum tide_err tide_job_attach(const struct tide_job_options *options, struct tid
   // What begins has nothing from before.
   enum tide_err err = options->held ? TIDE_ERR_OK : clear_leftovers(job, OF_THE_DEAD, &found, diag);
   for (int i = 0; !err && done == TIDE_STEP_REPLAN && i < MAX_PLANS; i++) {
-    job->is_last_try = i == MAX_PLANS - 1;
+    job->is_lenient = i >= MAX_STRICT_PLANS;
     done = put_on(job, &err, diag);
     if (done)
       tide_job_unplan(job);

@@ -20,7 +20,7 @@ struct tide_job {
   struct tide_remote_call memfd, map_store, close_store;
   int store_fd;
   uint64_t one_stopped_ns, all_stopped_ns;
-  bool is_last_try;  // with whatever can be planned
+  bool is_lenient;   // with whatever can be planned
   bool was_added_to; // there is more in the process than the plan has
 };
 
