@@ -177,9 +177,29 @@ static uint64_t expected_ns_of(const struct tide_lookout_purse *purse, uint64_t 
   return kib * (is_guess ? GUESSED_NS_PER_KIB : purse->ns_per_kib);
 }
 
-bool tide_lookout_is_due(const struct tide_lookout_purse *purse, struct tide_lookout_tables *tables,
+static void note_work(struct tide_lookout_purse *purse, struct tide_lookout_tables *tables,
+                      const struct tide_lookout_image *image, uint64_t now_ns)
+{
+  uint64_t worked_ns = image->cpu_ns ? image->cpu_ns : now_ns;
+  if (worked_ns > tables->worked_ns)
+    purse->worked_ns += worked_ns - tables->worked_ns;
+  tables->worked_ns = worked_ns;
+}
+
+static uint64_t earned_ns_of(const struct tide_lookout_purse *purse,
+                             const struct tide_lookout_image *image, bool waits, uint64_t now_ns)
+{
+  uint64_t share = waits ? SHARE : BUSY_SHARE;
+  if (!image->is_sampled)
+    return now_ns / share;
+  bool is_by_work = !waits && purse->worked_ns < now_ns;
+  return (is_by_work ? purse->worked_ns : now_ns) / share / TIDE_SAMPLED_REST;
+}
+
+bool tide_lookout_is_due(struct tide_lookout_purse *purse, struct tide_lookout_tables *tables,
                          const struct tide_lookout_image *image, uint64_t now_ns)
 {
+  note_work(purse, tables, image, now_ns);
   if (!tables->interval_ns) {
     tables->interval_ns = FIRST_INTERVAL_NS;
     tables->next_ns = now_ns + FIRST_NS;
@@ -190,10 +210,9 @@ bool tide_lookout_is_due(const struct tide_lookout_purse *purse, struct tide_loo
   uint64_t expected_ns = expected_ns_of(purse, image->rss_bytes);
   bool waits = has_waited(tables, image, now_ns);
   uint64_t after_ns = purse->spent_ns + expected_ns;
-  uint64_t earned_ns = now_ns / (waits ? SHARE : BUSY_SHARE);
+  uint64_t earned_ns = earned_ns_of(purse, image, waits, now_ns);
   uint64_t credit_ns = CREDIT_NS, busy_credit_ns = BUSY_CREDIT_NS;
   if (image->is_sampled) {
-    earned_ns /= TIDE_SAMPLED_REST;
     credit_ns /= TIDE_SAMPLED_REST;
     busy_credit_ns /= TIDE_SAMPLED_REST;
   }

@@ -12,7 +12,9 @@
 // of date. Tables are thinned out like snapshots; the one of the most memory stays.
 //
 // A program of which samples alone are recorded may run for months, and is not to notice: tables,
-// ticks and snapshots (observe/sample.h) then take a tenth of that.
+// ticks and snapshots (observe/sample.h) then take a tenth of that. While it works, tables take
+// that part of the time that it has worked, not of all: one that works now and then would find what
+// was earned meanwhile spent on its work.
 #pragma once
 #include "model/residence_table.h"
 
@@ -26,6 +28,7 @@ struct tide_lookout_tables {    // of one image
   uint64_t seen_bytes, seen_live;             // RSS, and the heap, when the last one was asked for
   uint64_t still_bytes, still_live, still_ns; // neither has moved much from these since then
   uint64_t still_cpu_ns;                      // what it had worked by then
+  uint64_t worked_ns;                         // what it has worked; where not known, all the time
   uint64_t next_ns, interval_ns; // when the next is due without growth, at the earliest
 };
 
@@ -36,6 +39,7 @@ void tide_lookout_free(struct tide_lookout *lookout);
 // What tables have cost.
 struct tide_lookout_purse {
   uint64_t spent_ns;             // of a core
+  uint64_t worked_ns;            // by all images
   uint64_t ns_per_kib, seen_kib; // of RSS, as the last one took; how much that was
 };
 
@@ -48,7 +52,7 @@ struct tide_lookout_image {
 };
 
 // Shall one be taken now? Notes what the image does; ask at every sample.
-bool tide_lookout_is_due(const struct tide_lookout_purse *purse, struct tide_lookout_tables *tables,
+bool tide_lookout_is_due(struct tide_lookout_purse *purse, struct tide_lookout_tables *tables,
                          const struct tide_lookout_image *image, uint64_t now_ns);
 // One is being taken; and it has been.
 void tide_lookout_note_look(struct tide_lookout_tables *tables,

@@ -29,6 +29,7 @@ struct program {
   uint64_t ns_per_mib, fixed_ns;
   bool works; // else it waits
   bool is_sampled;
+  uint64_t now_and_then; // works one part in so many of the time; 0: as `works` says
 };
 
 struct looks {
@@ -47,11 +48,14 @@ static struct looks watch(struct program program, uint64_t for_ns)
     struct tide_lookout_image image = {
         .rss_bytes = rss,
         .live_bytes = rss / 2,
-        .cpu_ns = program.works ? now : MS,
+        .cpu_ns = program.now_and_then ? now / program.now_and_then + 1
+                  : program.works      ? now
+                                       : MS,
         .is_sampled = program.is_sampled,
     };
-    uint64_t credit = (program.works ? 31 : 250) * MS, rest = program.is_sampled ? 10 : 1;
-    uint64_t earned = now / (program.works ? 100 : 50);
+    bool works = program.works || program.now_and_then;
+    uint64_t credit = (works ? 31 : 250) * MS, rest = program.is_sampled ? 10 : 1;
+    uint64_t earned = (program.is_sampled && works ? image.cpu_ns : now) / (works ? 100 : 50);
     if (!tide_lookout_is_due(&purse, &tables, &image, now))
       continue;
     assert_true(purse.spent_ns <= (earned + credit) / rest);
@@ -144,6 +148,21 @@ static void one_that_is_sampled_is_looked_at_less(void **state)
   assert_true(looks.n >= 1);
 }
 
+static uint64_t swinging(uint64_t now) // twice as large every other second
+{
+  return now / S % 2 ? 40 * MIB : 20 * MIB;
+}
+
+// Of what was earned while it did nothing, nothing is spent on its work: see watch().
+static void one_that_works_now_and_then_is_looked_at_by_its_work(void **state)
+{
+  (void)state;
+  struct program often = {swinging, MS / 4, .is_sampled = true, .now_and_then = 1};
+  struct program seldom = {swinging, MS / 4, .is_sampled = true, .now_and_then = 6};
+  unsigned n_often = watch(often, 600 * S).n, n_seldom = watch(seldom, 600 * S).n;
+  assert_true(n_seldom >= 10 && n_seldom <= n_often / 4);
+}
+
 // A hundred milliseconds for each: more than those who work are charged before it was earned.
 static void one_that_works_on_is_looked_at_later(void **state)
 {
@@ -225,6 +244,7 @@ UNIT_TESTS(lookout_test)
       cmocka_unit_test(one_that_stands_still_is_looked_at_there),
       cmocka_unit_test(one_that_never_stands_still_is_looked_at_when_it_doubled),
       cmocka_unit_test(one_that_is_sampled_is_looked_at_less),
+      cmocka_unit_test(one_that_works_now_and_then_is_looked_at_by_its_work),
       cmocka_unit_test(one_that_works_on_is_looked_at_later),
       cmocka_unit_test(a_huge_one_waits),
       cmocka_unit_test(one_is_taken_by_its_thread),
