@@ -236,7 +236,7 @@ static struct tide_buf make_offer(const struct tide_html_report *report,
     captures[i] = (struct tide_page_capture){.capture = report->sides[i].profile->capture,
                                              .file = report->sides[i].file,
                                              .largest = report->sides[i].profile->image_idx};
-  held[0] = captures[0].largest;
+  held[0] = report->sides[0].profile->image_idx;
   for (size_t i = 0; i < filling->n_others; i++)
     held[i + 1] = filling->others[i].image_idx;
   captures[0].held = filling->n_others ? held : NULL;
