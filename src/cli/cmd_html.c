@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tidemark html: the page and its data in one file.
+#define _GNU_SOURCE
 #include "base/alloc.h"
 #include "base/units.h"
 #include "cli/commands.h"
@@ -9,6 +10,7 @@
 #include "cli/terminal.h"
 #include "page/html_report.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

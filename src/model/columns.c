@@ -53,6 +53,11 @@ static uint8_t bytes_for(uint64_t range)
   return n;
 }
 
+static size_t block_bytes(unsigned n_columns, size_t n_rows, size_t row_bytes)
+{
+  return n_columns * (sizeof(uint64_t) + 3) + n_rows * row_bytes + 8;
+}
+
 // The open rows become a block.
 static void close_block(struct tide_columns *columns, size_t n_rows)
 {
@@ -62,7 +67,7 @@ static void close_block(struct tide_columns *columns, size_t n_rows)
   find_ranges(columns, n_rows, least, most);
   for (unsigned c = 0; c < n; c++)
     row_bytes += bytes_for(most[c] - least[c]);
-  uint64_t *smallest = tide_alloc(n * (sizeof *smallest + 3) + n_rows * row_bytes + 8);
+  uint64_t *smallest = tide_alloc(block_bytes(n, n_rows, row_bytes));
   uint16_t *place = (uint16_t *)(smallest + n);
   uint8_t *n_bytes = (uint8_t *)(place + n), *rows = n_bytes + n, *to = rows;
   size_t at = 0;
@@ -103,4 +108,15 @@ void tide_columns_finish(struct tide_columns *columns)
     close_block(columns, n_open);
   free(columns->open);
   columns->open = NULL;
+}
+
+uint64_t tide_columns_bytes(const struct tide_columns *columns)
+{
+  uint64_t bytes = sizeof *columns + columns->cap_blocks * sizeof *columns->blocks;
+  for (size_t i = 0, left = columns->n_rows; i < columns->n_blocks; i++) {
+    size_t n = left < TIDE_COLUMNS_BLOCK_ROWS ? left : TIDE_COLUMNS_BLOCK_ROWS;
+    bytes += block_bytes(columns->n_columns, n, columns->blocks[i].row_bytes);
+    left -= n;
+  }
+  return bytes;
 }

@@ -39,6 +39,7 @@ void tide_columns_free(struct tide_columns *columns); // NULL is fine
 void tide_columns_add(struct tide_columns *columns, const uint64_t *row);
 // No row is read before this, and none added after it.
 void tide_columns_finish(struct tide_columns *columns);
+uint64_t tide_columns_bytes(const struct tide_columns *columns); // that finished ones take
 
 static inline uint64_t tide_columns_block_get(const struct tide_columns_block *block, unsigned row,
                                               unsigned column)

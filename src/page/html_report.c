@@ -13,6 +13,7 @@
 #include "page/page_sources.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Level 4 takes a third of the time of 6 and a fiftieth more room.

@@ -268,14 +268,32 @@ static void get_moment(struct tide_cursor *in, const struct tide_snapshot *befor
   now->kind = kind <= TIDE_SNAPSHOT_END ? (enum tide_snapshot_kind)kind : TIDE_SNAPSHOT_TIMED;
 }
 
+static uint64_t bytes_kept(const struct tide_snapshot *snapshot)
+{
+  return snapshot->packed ? tide_columns_bytes(snapshot->packed)
+                          : snapshot->n_rows * sizeof *snapshot->rows;
+}
+
+// A list has become rows. Of what was taken for it and for rows of their full size, those that are
+// kept remain taken: most are packed, and there may be two hundred snapshots of them.
+static void settle(struct tide_budget *budget, size_t n_taken, const struct tide_columns *list,
+                   const struct tide_snapshot *snapshot)
+{
+  uint64_t kept = bytes_kept(snapshot);
+  budget->left_bytes += (n_taken + list->n_rows) * sizeof *snapshot->rows;
+  budget->left_bytes -= kept < budget->left_bytes ? kept : budget->left_bytes;
+}
+
 static enum tide_err take_changes(const struct tide_snapshot *before,
                                   const struct tide_snapshot_pieces *pieces,
                                   struct tide_budget *budget, struct tide_snapshot *now,
                                   const char **ret_why)
 {
-  if (!tide_budget_take(budget, before->n_rows + pieces->changes->n_rows, sizeof *now->rows))
+  size_t n = before->n_rows + pieces->changes->n_rows;
+  if (!tide_budget_take(budget, n, sizeof *now->rows))
     return too_much(ret_why);
   apply_changes(before, pieces->changes, now);
+  settle(budget, n, pieces->changes, now);
   return TIDE_ERR_OK;
 }
 
@@ -283,10 +301,14 @@ static enum tide_err take_counts(const struct tide_snapshot_pieces *pieces,
                                  struct tide_budget *budget, struct tide_snapshot *snapshot,
                                  const char **ret_why)
 {
-  if (!tide_budget_take(budget, snapshot->n_rows + pieces->counts->n_rows, sizeof *snapshot->rows))
+  size_t n = snapshot->n_rows + pieces->counts->n_rows;
+  uint64_t replaced = bytes_kept(snapshot);
+  if (!tide_budget_take(budget, n, sizeof *snapshot->rows))
     return too_much(ret_why);
   if (pieces->counts->n_rows)
     apply_counts(pieces->counts, snapshot);
+  settle(budget, n, pieces->counts, snapshot);
+  budget->left_bytes += replaced;
   return TIDE_ERR_OK;
 }
 

@@ -211,6 +211,38 @@ static void contradictory_capture_is_not_written(void **state)
   assert_int_equal(n_files(place->directory, false), 0);
 }
 
+// The file of a heap that hardly changes is small, and what is read from it is not: whoever sees
+// that it is no bomb must know how little rows take that are packed.
+static void many_snapshots_of_a_large_heap_are_read_back(void **state)
+{
+  enum { SNAPSHOTS = 190, ROWS = 30000 };
+  struct place *place = *state;
+  struct tide_capture *capture = tide_gen_program(5, 30000, 0), *seen = NULL;
+  struct tide_image *image = &capture->images[0];
+  struct tide_diag diag;
+  image->n_sites = 0; // a small file
+  for (size_t i = 1; i < image->n_frames; i++)
+    image->frames[i] = (struct tide_frame){.parent = (uint32_t)i - 1, .pc = 16 * i};
+  image->snapshots = tide_alloc_array(SNAPSHOTS, sizeof *image->snapshots);
+  image->n_snapshots = SNAPSHOTS;
+  for (size_t i = 0; i < SNAPSHOTS; i++) {
+    struct tide_snapshot *now = &image->snapshots[i];
+    *now = (struct tide_snapshot){.time_ns = image->start_ns + i, .n_rows = ROWS};
+    now->rows = tide_alloc_array(ROWS, sizeof *now->rows);
+    for (uint32_t k = 0; k < ROWS; k++)
+      now->rows[k] = (struct tide_snapshot_row){.stack = k, .live_bytes = 48, .live_blocks = 1};
+  }
+  image->has_counts = true;
+  assert_int_equal(tide_file_write(capture, place->path, &diag), TIDE_ERR_OK);
+  if (tide_file_read(place->path, &seen, &diag))
+    fail_msg("%s", diag.text);
+  assert_false(seen->cut);
+  assert_int_equal(seen->images[0].n_snapshots, SNAPSHOTS);
+  assert_int_equal(seen->images[0].snapshots[SNAPSHOTS - 1].n_rows, ROWS);
+  tide_capture_free(seen);
+  tide_capture_free(capture);
+}
+
 UNIT_TESTS(tide_write_test)
 {
   const struct CMUnitTest tests[] = {
@@ -223,6 +255,8 @@ UNIT_TESTS(tide_write_test)
                                       tear_down),
       cmocka_unit_test_setup_teardown(impossible_targets_are_named, set_up, tear_down),
       cmocka_unit_test_setup_teardown(contradictory_capture_is_not_written, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(many_snapshots_of_a_large_heap_are_read_back, set_up,
+                                      tear_down),
   };
   return cmocka_run_group_tests_name("tide_write", tests, NULL, NULL);
 }
