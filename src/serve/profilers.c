@@ -256,8 +256,8 @@ static void answer_profile(const struct subject *subject, bool shows_allocated,
     tide_reply_text(reply, BAD_REQUEST, "seconds and debug are not to be had together");
   } else if (is_difference && !request->kept) {
     begin_difference(subject, seconds, reply);
-  } else if (debug) {
-    answer_in_format(subject, "gperftools", plain, shows_allocated, reply);
+  } else if (debug) { // its lines have both
+    answer_in_format(subject, "gperftools", plain, false, reply);
   } else {
     answer_in_format(subject, "pprof", "application/octet-stream", shows_allocated, reply);
     if (reply->status == OK)

@@ -189,6 +189,7 @@ def serve_dialects(ground):
         wait_for(lambda: service.metrics()["tidemark_processes"] == 2, "the child")
         body = service.get("/debug/pprof/heap?debug=1")
         expect(body == service.get("/pprof/heap"), "two texts")
+        expect(body == service.get("/debug/pprof/allocs?debug=1"), "allocs as text")
         expect(body.startswith(b"heap profile: 1000: 100000 [1500: 150000] @ heapprofile\n"),
                f"{body[:80]!r}")
         expect(b"MAPPED_LIBRARIES:" in body, "no libraries")
