@@ -51,7 +51,8 @@ export function partsOf(model: Model): Parts {
   });
   for (const { key, column } of NUMBERS)
     columns[column] = rows[key];
-  return { facts: { ...model.facts }, columns, types: {} };
+  const types = { cell_bytes: "f64", cell_blocks: "f64", cell_n_alloc: "f64", cell_b_alloc: "f64" };
+  return { facts: { ...model.facts }, columns, types }; // what is read is as wide
 }
 
 const TYPES: [string, number, number, new (values: number[]) => { buffer: ArrayBufferLike }][] = [

@@ -26,10 +26,12 @@ const BLOCK = encode(partsOf(MODEL));
 const plain: Picture = { look: emptyLook, inverted: false, byLine: false };
 
 // There and back.
-async function errand<K extends ErrandKind>(kind: K, of: Errand<K>["of"]) {
+async function errand<K extends ErrandKind>(
+  kind: K, of: Errand<K>["of"], next: () => string[] = () => [],
+) {
   const parts: number[] = [];
   const asked = structuredClone({ kind, of }, { transfer: buffersOf(of) as never });
-  const answer = await run(asked as Errand<K>, (part) => parts.push(part));
+  const answer = await run(asked as Errand<K>, (part) => parts.push(part), next);
   return { parts, answer: structuredClone(answer, { transfer: buffersOf(answer) as never }) };
 }
 
@@ -48,7 +50,10 @@ test("a packed block: numbers, the first picture, and how far it is", async () =
   const packed = deflateSync(BLOCK).toString("base64");
   const data = packed.match(/.{1,4000}/g)!;
   assert.ok(data.length > 2);
-  const { parts, answer } = await errand("load", { data, picture: plain });
+  const count = data.length;
+  const next = () => data.splice(0, 2); // what has gone through is kept by nobody
+  const { parts, answer } = await errand("load", { data: count, picture: plain }, next);
+  assert.equal(data.length, 0);
   assert.deepEqual(new Uint8Array(answer.block), BLOCK);
   assert.ok(parts.length > 1 && parts.every((part, i) => part <= 1 && part >= (parts[i - 1] ?? 0)));
   const model = decode(answer.block, answer.known);
@@ -90,7 +95,9 @@ test("pictures of any look are those one makes oneself", async () => {
 });
 
 test("a damaged block is refused with a sentence", async () => {
-  const load = (data: string[] | ArrayBuffer) => errand("load", { data, picture: plain });
-  await assert.rejects(load(["AAAA"]), /This report is damaged/);
+  const load = (data: number | ArrayBuffer, pieces: string[] = []) =>
+    errand("load", { data, picture: plain }, () => pieces.splice(0, 1));
+  await assert.rejects(load(1, ["AAAA"]), /This report is damaged/);
+  await assert.rejects(load(1), /This report is damaged/);
   await assert.rejects(load(new ArrayBuffer(40)), /not the data of a page/);
 });

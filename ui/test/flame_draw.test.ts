@@ -149,9 +149,9 @@ test("of boxes too narrow to be seen alone, only what was searched for looks lik
   for (const { line, style, width } of paint(tree, model, { matches }).rects)
     if (line === 2) widths.set(style, (widths.get(style) ?? 0) + width);
   assert.deepEqual([...widths].sort(), [[Style.many, 285], [Style.match, 215]]);
-  matches.fill(0);
-  for (let node = 3; node < tree.count; node += 2) matches[node] = 1;
-  const { rects } = paint(tree, model, { matches });
+  const others = new Uint8Array(tree.count);
+  for (let node = 3; node < tree.count; node += 2) others[node] = 1;
+  const { rects } = paint(tree, model, { matches: others });
   assert.deepEqual(rects.slice(3).map(({ style, width }) => [style, width]),
     [[Style.someMatch, 500]]);
 });

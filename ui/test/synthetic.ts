@@ -233,7 +233,9 @@ export function synthetic(shape: Shape): Model {
       line: u32(nFrames), module: u32(nFrames), address: f64(nFrames),
       layer: new Uint8Array(nFrames), flags: new Uint8Array(nFrames),
     },
-    nodes: { count: nNodes, parent: u32(nNodes), frame: u32(nNodes), depth: u32(nNodes) },
+    nodes: {
+      count: nNodes, parent: u32(nNodes), frame: u32(nNodes), depth: new Uint16Array(nNodes),
+    },
     sites: {
       count: nSites, node: u32(nSites), kind: new Uint8Array(nSites), ownMax: f64(nSites),
       ...noNumbers(nSites),

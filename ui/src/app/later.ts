@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is not needed at once: of a large model it is made in a task of its own, so that whatever
-// else follows from a step is seen, and the page answers, before. Only what is still asked for then
-// is made.
+// What is not needed at once: of a large model it is made when whatever else follows from a step
+// is seen, and piece by piece, so that the page answers meanwhile. Only what is still asked for is
+// made.
 
 import { computed, signal, type ReadonlySignal } from "@preact/signals-core";
 import type { Model } from "../engine/model.ts";
+import { atOnce, type Pieces } from "../engine/pieces.ts";
 import { LARGE_NODES } from "./pictures.ts";
+import { inSlices, type Slices } from "./slices.ts";
 import { working } from "./workers.ts";
 
 const DRAWN_MS = 30; // by then what went before is drawn
@@ -14,33 +16,42 @@ const DRAWN_MS = 30; // by then what went before is drawn
 // null: nothing is asked for, or it is not made yet.
 export function later<A extends { of: Model }, T>(
   asked: ReadonlySignal<A | null>,
-  make: (asked: A) => T,
+  make: (asked: A) => Pieces<T>,
 ): ReadonlySignal<T | null> {
   const arrivals = signal(0);
   let made: { asked: A; value: T } | null = null;
+  let making: { asked: A; slices: Slices } | null = null;
   let isWaiting = false;
-  const makeNow = (what: A) => (made = { asked: what, value: make(what) }).value;
+  const end = () => {
+    isWaiting = false;
+    making = null;
+    working.value--;
+    arrivals.value++;
+  };
+  const begin = () => {
+    const what = asked.peek();
+    if (!what || made?.asked === what) return end();
+    const done = (value: T) => {
+      made = { asked: what, value };
+      end();
+    };
+    making = { asked: what, slices: inSlices(make(what), done, end) };
+  };
   const wait = () => {
-    if (isWaiting) return;
+    if (isWaiting && (!making || making.asked === asked.peek())) return;
+    making?.slices.end();
+    making = null;
+    if (!isWaiting) working.value++;
     isWaiting = true;
-    working.value++;
-    setTimeout(() => {
-      const what = asked.peek();
-      try {
-        if (what && made?.asked !== what) makeNow(what);
-      } finally {
-        isWaiting = false;
-        working.value--;
-      }
-      arrivals.value++;
-    }, DRAWN_MS);
+    setTimeout(begin, DRAWN_MS);
   };
   return computed(() => {
     void arrivals.value;
     const what = asked.value;
     if (!what) return null;
     if (made?.asked === what) return made.value;
-    if (what.of.nodes.count < LARGE_NODES) return makeNow(what);
+    if (what.of.nodes.count < LARGE_NODES)
+      return (made = { asked: what, value: atOnce(make(what)) }).value;
     queueMicrotask(wait);
     return null;
   });

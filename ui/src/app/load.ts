@@ -8,7 +8,7 @@ import { decode } from "../engine/decode.ts";
 import type { Picture } from "../engine/errands.ts";
 import type { Exactness, Model } from "../engine/model.ts";
 import { TERMS } from "../engine/terms.ts";
-import { unpacked } from "../engine/unpack.ts";
+import { unpacked, type Supply } from "../engine/unpack.ts";
 import { receive } from "./pictures.ts";
 import { send } from "./workers.ts";
 
@@ -82,19 +82,23 @@ export interface Wish {
   tell(words: string): void;
 }
 
-const WORTH_A_WORKER = 100000; // bytes: what is smaller is read before one has started
+// What is smaller is read before a worker has started: bytes, and elements of a report.
+const WORTH_A_WORKER = 100000;
+const ELEMENTS_WORTH = 2;
 
-async function modelOf(data: string[] | ArrayBuffer, { picture, tell }: Wish): Promise<Model> {
-  const size = Array.isArray(data)
-    ? data.reduce((sum, { length }) => sum + length, 0)
-    : data.byteLength;
-  if (size < WORTH_A_WORKER) return decode(Array.isArray(data) ? await unpacked(data) : data);
-  const { answer } = send({ kind: "load", of: { data, picture } }, (part) =>
-    tell(`${Math.floor(100 * part)} %`),
+async function modelOf(data: Supply | ArrayBuffer, { picture, tell }: Wish): Promise<Model> {
+  const isPacked = !(data instanceof ArrayBuffer);
+  if (isPacked ? data.count < ELEMENTS_WORTH : data.byteLength < WORTH_A_WORKER)
+    return decode(isPacked ? await unpacked(data) : data);
+  const { answer } = send(
+    { kind: "load", of: { data: isPacked ? data.count : data, picture } },
+    (part) => tell(`${Math.floor(100 * part)} %`),
+    isPacked ? data.next : undefined,
   );
   const { block, known, changed, found } = await answer;
   const model = decode(block, known);
   keepChanged(model, changed);
+  await new Promise((done) => setTimeout(done)); // whoever waits for the page is answered between
   receive(model, picture, found);
   return model;
 }
@@ -103,17 +107,24 @@ const modelsOf = new Map<string, Promise<Model>>(); // by the element they are i
 
 const PACKED = "application/octet-stream";
 
+const AT_ONCE = 16; // elements, of 64 KiB
+
 // What is packed lies in several elements, of which the first has the name. The texts are not
-// needed any more afterwards, and take as much room again.
-function taken(name: string): string[] {
-  const pieces: string[] = [];
+// needed any more afterwards, and take as much room again. null: there is none of that name.
+function taken(name: string): Supply | null {
+  const elements: Element[] = [];
   const first = document.getElementById(name);
   for (let one: Element | null = first; one; one = one.nextElementSibling) {
     if (one !== first && (one.id || one.getAttribute("type") !== PACKED)) break;
-    pieces.push(one.textContent ?? "");
-    one.textContent = "";
+    elements.push(one);
   }
-  return pieces;
+  const next = () =>
+    elements.splice(0, AT_ONCE).map((one) => {
+      const text = one.textContent ?? "";
+      one.textContent = "";
+      return text;
+    });
+  return elements.length ? { count: elements.length, next } : null;
 }
 
 // What lies behind the script is there when all of the file has been read.
@@ -125,7 +136,7 @@ const isWhole = new Promise<void>((done) => {
 async function wholeModel(name: string, wish: Wish): Promise<Model> {
   await isWhole;
   const pieces = taken(name);
-  if (!pieces.length) throw new Error("This report holds no such capture.");
+  if (!pieces) throw new Error("This report holds no such capture.");
   return modelOf(pieces, wish);
 }
 
@@ -135,8 +146,8 @@ const embeddedFacts = () => JSON.parse(embedded("tidemark-facts") ?? "null") as 
 function embeddedModel(capture: number, process: number | null, wish: Wish): Promise<Model> {
   const { largest, held } = embeddedFacts().captures[capture];
   const isOther = process !== null && process !== largest && held?.includes(process);
-  const first = wish.isFirst && !isOther ? taken(`tidemark-first-${capture}`) : [];
-  if (first.length) return modelOf(first, wish);
+  const first = wish.isFirst && !isOther ? taken(`tidemark-first-${capture}`) : null;
+  if (first) return modelOf(first, wish);
   const name = `tidemark-data-${capture}${isOther ? `-${process}` : ""}`;
   const model = modelsOf.get(name) ?? wholeModel(name, wish);
   modelsOf.set(name, model);
@@ -169,7 +180,7 @@ const NONE_OF_IT =
 
 const sourcesOf = new Map<number, Promise<Map<string, SourceFile>>>(); // by capture
 
-async function readSources(pieces: string[]): Promise<Map<string, SourceFile>> {
+async function readSources(pieces: Supply): Promise<Map<string, SourceFile>> {
   const text = new TextDecoder().decode(await unpacked(pieces));
   const { files } = JSON.parse(text) as { files: SourceFile[] };
   return new Map(files.map((file) => [file.path, file]));
@@ -179,7 +190,7 @@ async function embeddedSource(capture: number, path: string): Promise<SourceText
   await isWhole;
   const name = `tidemark-sources-${capture}`;
   if (embedded(name) === null) return { lines: null, note: NOT_IN_IT };
-  if (!sourcesOf.has(capture)) sourcesOf.set(capture, readSources(taken(name)));
+  if (!sourcesOf.has(capture)) sourcesOf.set(capture, readSources(taken(name)!));
   const file = (await sourcesOf.get(capture)!).get(path);
   return file ? linesOf(file) : { lines: null, note: NONE_OF_IT };
 }

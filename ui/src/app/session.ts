@@ -34,7 +34,9 @@ import { TreeNames } from "../flame/names.ts";
 import { nodeOf } from "../flame/walk.ts";
 import type { Origin, PageFacts } from "./load.ts";
 import { seen } from "./pictures.ts";
-import { filterKinds, state, type Pane, type State } from "./state.ts";
+import { prepare } from "./prepare.ts";
+import { settled } from "./settled.ts";
+import { filterKinds, state, type GroupWord, type Pane, type State } from "./state.ts";
 
 export interface Session {
   origin: Origin;
@@ -51,9 +53,11 @@ export const progress = signal(""); // how far reading the capture is, in words
 export const announcement = signal(""); // read out by screen readers
 
 const libraries = computed(() => state.value.library);
-export const model = computed<Model>(() => withLibraries(session.value!.model, libraries.value));
+const wantedModel = computed<Model>(() =>
+  withLibraries(session.value!.model, libraries.value),
+);
 
-export const pane = computed<Pane>(
+const wantedPane = computed<Pane>(
   () => state.value.pane ?? (session.value?.other ? "diff" : "overview"),
 );
 
@@ -78,15 +82,12 @@ export function questionOf(of: Model, s: State, isLive: boolean): Question {
   return { measure, unit, from, to };
 }
 
-export const question = (() => {
+const wantedQuestion = (() => {
   const text = computed(() =>
-    JSON.stringify(questionOf(model.value, state.value, session.value!.facts.live)),
+    JSON.stringify(questionOf(wantedModel.value, state.value, session.value!.facts.live)),
   );
   return computed(() => JSON.parse(text.value) as Question);
 })();
-
-// Why there is no answer; null: there is one.
-export const refused = computed(() => refusal(model.value, question.value));
 
 function lookOf(s: State): Look {
   const { runtime: allFrames, blame, collapse, library, row, thread, size, lifetime } = s;
@@ -108,13 +109,34 @@ export const wantedPicture = (() => {
   return computed(() => JSON.parse(text.value) as Picture);
 })();
 
+const wantedGroup = computed(() => state.value.group);
+const wantedSearch = part((s) => s.search);
+
 // Of a large capture it follows what is wanted as soon as it is made; all below goes by it.
 // The first one came with the model.
-const ready = seen(model, wantedPicture);
-const shown = computed(() => {
+const ready = seen(wantedModel, wantedPicture);
+const asked = computed(() => {
   const picture = wantedPicture.value;
-  return ready.value ?? { view: makeView(model.value, picture.look), picture };
+  const of = wantedModel.value;
+  return {
+    of,
+    ...(ready.value ?? { view: makeView(of, picture.look), picture }),
+    question: wantedQuestion.value,
+    pane: wantedPane.value,
+    group: wantedGroup.value,
+    search: wantedSearch.value,
+  };
 });
+const shown = settled(asked, prepare);
+
+export const model = computed<Model>(() => shown.value.of);
+export const pane = computed<Pane>(() => shown.value.pane);
+export const question = computed<Question>(() => shown.value.question);
+export const grouped = computed<GroupWord>(() => shown.value.group);
+
+// Why there is no answer; null: there is one.
+export const refused = computed(() => refusal(model.value, question.value));
+
 export const usedLook = computed(() => shown.value.picture.look);
 export const view = computed<View>(() => shown.value.view);
 export const shape = computed<TreeOptions>(() => shown.value.picture);
@@ -166,7 +188,7 @@ export const treeLeft = computed<Tree>(() =>
     : ordered(buildTree(left.value, weights.value, shape.value)),
 );
 
-export const searchText = part((s) => s.search);
+export const searchText = computed(() => shown.value.search);
 export const searchFault = computed(() =>
   searchText.value ? patternRefusal(searchText.value) : null,
 );

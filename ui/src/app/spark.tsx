@@ -84,31 +84,40 @@ interface Props {
   unit: "bytes" | "blocks";
 }
 
-// The first curve of all costs more than the others: it waits until everything else is seen.
-const isReady = signal(false);
+// They wait until everything else is seen, and then are made a few at a time.
+const arrivals = signal(0);
+let wanted: Props[] = [];
 let isWaiting = false;
 
-function getReady(model: Model, unit: "bytes" | "blocks"): void {
+function makeWanted(): void {
+  const SLICE_MS = 10;
+  const begin = performance.now();
+  while (wanted.length && performance.now() - begin < SLICE_MS) {
+    const { model, sites, unit } = wanted.shift()!;
+    if (shapes.get(sites)?.unit !== unit)
+      shapes.set(sites, { unit, shape: makeShape(model, sites, unit) });
+  }
+  if (wanted.length) setTimeout(makeWanted);
+  else isWaiting = false;
+  arrivals.value++;
+}
+
+const QUEUE_MAX = 200; // who has scrolled on does not wait for those above
+
+function want(one: Props): void {
+  wanted = [...wanted.filter(({ sites }) => sites !== one.sites), one].slice(-QUEUE_MAX);
   if (isWaiting) return;
   isWaiting = true;
-  const prepare = () => {
-    curve(model, [], unit);
-    isReady.value = true;
-  };
-  requestAnimationFrame(() => setTimeout(prepare));
+  requestAnimationFrame(() => setTimeout(makeWanted));
 }
 
 export function Spark({ model, sites, unit }: Props) {
-  const isDrawn = use(isReady);
+  use(arrivals);
   if (!sites.length) return null;
-  if (!isDrawn) {
-    getReady(model, unit);
+  const held = shapes.get(sites);
+  if (held?.unit !== unit) {
+    want({ model, sites, unit });
     return <svg class="spark" width={WIDTH} height={HEIGHT} aria-hidden="true" />;
-  }
-  let held = shapes.get(sites);
-  if (!held || held.unit !== unit) {
-    held = { unit, shape: makeShape(model, sites, unit) };
-    shapes.set(sites, held);
   }
   const { live, kept, words } = held.shape;
   return (

@@ -32,19 +32,19 @@ import { copy } from "./copy.ts";
 import { isFound, Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { partStep, RowActions } from "./row_actions.tsx";
-import { lookFault, model, question, refused, searchRegex } from "./session.ts";
-import { left, weights, wholeWeight } from "./session.ts";
+import { foundSites, grouped, lookFault, model, question, refused } from "./session.ts";
+import { left, searchRegex, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
 import { go, groupKinds, settle, state, type GroupWord } from "./state.ts";
-import { rowKey, tableLines, type Line } from "./table_rows.ts";
+import { rowKey, TableLines, type Line } from "./table_rows.ts";
 import { csv, markdown } from "./table_text.ts";
 import { useRowsInSight } from "./virtual.ts";
 import { sentence } from "./words.ts";
 
 export const ROW = 26; // pixels
 
-const kind = computed(() => state.value.group);
+const kind = grouped;
 
 export const groupFault = computed(
   () => refused.value ?? groupRefusal(model.value, kind.value),
@@ -61,12 +61,15 @@ const order = computed(() => `${state.value.sort ?? ""} ${state.value.up}`);
 export const ranked = computed<Group[]>(() => {
   const all = groups.value;
   if (!all) return [];
-  const items = (all.rest.stacks ? [...all.items, all.rest] : all.items).filter(isFound);
+  const known = all.rest.stacks ? [...all.items, all.rest] : all.items;
+  const items = foundSites.value ? known.filter(isFound) : known;
   const [id, up] = order.value.split(" ");
   if (!id) return items;
   const context = { model: model.value, question: question.value, whole: wholeWeight.value };
-  const known = tableColumns(model.value, question.value, all.kind, isPart.value);
-  const columns = [nameColumn, ...known];
+  const columns = [
+    nameColumn,
+    ...tableColumns(model.value, question.value, all.kind, isPart.value),
+  ];
   const column = columns.find((one) => one.id === id);
   return column ? sorted(items, column, up === "true", context) : items;
 });
@@ -194,7 +197,10 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
   const [open, setOpen] = useState<Set<string>>(new Set());
   const mark = markOfAnswer(of, asked);
   const source = { view: shown, weights: heavy, whole, unit: asked.unit, mark };
-  const lines = useMemo(() => tableLines(rows, open, source), [rows, open, shown, heavy, whole]);
+  const lines = useMemo(
+    () => new TableLines(rows, open, source),
+    [rows, open, shown, heavy, whole],
+  );
   const { frame, window } = useRowsInSight(lines.length, ROW);
   const context: Context = { model: of, question: asked, whole };
   const kind = rows[0]?.kind ?? "place";

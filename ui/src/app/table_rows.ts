@@ -64,14 +64,47 @@ export function rowKey(group: Group): string {
   return `${group.kind} ${group.frame} ${group.crate ?? ""} ${group.number}`;
 }
 
-export function tableLines(groups: Group[], open: Set<string>, source: StackSource): Line[] {
-  const lines: Line[] = [];
-  groups.forEach((group, i) => {
-    const isOpen = open.size > 0 && open.has(rowKey(group));
-    lines.push({ kind: "row", group, rank: i + 1, isOpen });
-    if (isOpen) lines.push(...detailLines(source, group));
-  });
-  return lines;
+// Of a row that is open, the lines below it.
+interface Opened {
+  rank: number;
+  lines: Line[];
+}
+
+// Lines as they are asked for: of a million rows few are ever seen.
+export class TableLines {
+  readonly length: number;
+  private readonly opened: Opened[] = []; // by rising rank
+
+  constructor(private readonly groups: Group[], open: Set<string>, source: StackSource) {
+    const frames = new Set(Array.from(open, (key) => Number(key.split(" ")[1])));
+    for (let i = 0; i < groups.length && open.size; i++)
+      if (frames.has(groups[i].frame) && open.has(rowKey(groups[i])))
+        this.opened.push({ rank: i + 1, lines: detailLines(source, groups[i]) });
+    this.length = this.opened.reduce((sum, { lines }) => sum + lines.length, groups.length);
+  }
+
+  slice(first: number, past: number): Line[] {
+    const found: Line[] = [];
+    let at = 0; // the line of the row below
+    let row = 0;
+    const rows = (end: number) => {
+      const from = Math.max(row, row + first - at);
+      const to = Math.min(end, row + past - at);
+      for (let i = from; i < to; i++)
+        found.push({ kind: "row", group: this.groups[i], rank: i + 1, isOpen: false });
+      at += end - row;
+      row = end;
+    };
+    for (const { rank, lines } of this.opened) {
+      rows(rank);
+      const last = found.at(-1);
+      if (last?.kind === "row" && last.rank === rank) last.isOpen = true;
+      found.push(...lines.slice(Math.max(0, first - at), Math.max(0, past - at)));
+      at += lines.length;
+    }
+    rows(this.groups.length);
+    return found;
+  }
 }
 
 export function stackText(view: View, site: number): string {

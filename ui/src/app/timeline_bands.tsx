@@ -7,7 +7,7 @@
 
 import { computed, signal } from "@preact/signals-core";
 import type uPlot from "uplot";
-import { makeBands, type Band, type Bands } from "../engine/bands.ts";
+import { bandsInPieces, type Band, type Bands } from "../engine/bands.ts";
 import { markOf } from "../engine/exactness.ts";
 import { groupRefusal, type Group } from "../engine/groups.ts";
 import { isNarrow } from "../engine/look.ts";
@@ -57,7 +57,7 @@ const asked = computed(() => {
   }
   return { of, view: left.value, kind: kind.value, unit: unit.value };
 });
-const made = later(asked, (of) => makeBands(of.view, of.kind, of.unit, BANDS_MAX));
+const made = later(asked, (of) => bandsInPieces(of.view, of.kind, of.unit, BANDS_MAX));
 export const bands = computed<Bands | null>(() => (made.value?.bands.length ? made.value : null));
 
 // With their lines where two lines of a function are bands of their own.

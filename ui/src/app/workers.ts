@@ -15,7 +15,9 @@ import {
   type Errand,
   type ErrandKind,
   type Said,
+  type Told,
 } from "../engine/errands.ts";
+import type { Supply } from "../engine/unpack.ts";
 
 declare const WORKER_SCRIPT: string | undefined;
 
@@ -55,6 +57,7 @@ function hire<K extends ErrandKind>(
   worker: Worker,
   errand: Errand<K>,
   tell: (part: number) => void,
+  next: Supply["next"],
 ): Promise<Answers[K] | null> {
   return new Promise((resolve, reject) => {
     let isThere = false;
@@ -64,12 +67,14 @@ function hire<K extends ErrandKind>(
     };
     const patience = setTimeout(refuse, START_MS);
     worker.onerror = refuse;
-    worker.onmessage = ({ data: said }: MessageEvent<Said>) => {
+    const give = (told: Told, given: ArrayBuffer[] = []) => worker.postMessage(told, given);
+    worker.onmessage = async ({ data: said }: MessageEvent<Said>) => {
       if (said.is === "ready") {
         isThere = true;
         clearTimeout(patience);
-        worker.postMessage(errand, buffersOf(errand));
+        give({ errand }, buffersOf(errand));
       }
+      if (said.is === "more") give({ pieces: await next() });
       if (said.is === "at") tell(said.part);
       if (said.is === "done") resolve(said.answer as Answers[K]);
       if (said.is === "failed") reject(new Error(said.why));
@@ -80,6 +85,7 @@ function hire<K extends ErrandKind>(
 export function send<K extends ErrandKind>(
   errand: Errand<K>,
   tell: (part: number) => void = () => {},
+  next: Supply["next"] = () => [],
 ): Running<Answers[K]> {
   const worker = started();
   let isEnded = false;
@@ -88,10 +94,11 @@ export function send<K extends ErrandKind>(
     isEnded = true;
   };
   const work = async () => {
-    const answer = worker && (await hire(worker, errand, tell).finally(() => worker.terminate()));
+    const hired = worker && hire(worker, errand, tell, next);
+    const answer = await hired?.finally(() => worker!.terminate());
     if (answer) return answer;
     address = null; // not asked again
-    return isEnded ? new Promise<never>(() => {}) : run(errand, tell);
+    return isEnded ? new Promise<never>(() => {}) : run(errand, tell, next);
   };
   return { answer: work(), end };
 }

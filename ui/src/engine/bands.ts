@@ -8,14 +8,16 @@
 // second keeps the curves of those chosen.
 
 import { totalAtSnapshots } from "./curves.ts";
+import { heapSumsInPieces } from "./keyframes.ts";
 import { heldParts, straightAt, type HeldPart } from "./held.ts";
-import { group, type Group, type GroupKind, type Groups } from "./groups.ts";
+import { groupInPieces, type Group, type GroupKind, type Groups } from "./groups.ts";
 import { classSums, noGroup } from "./groups_across.ts";
 import type { View } from "./look.ts";
 import { SiteKind, type Model } from "./model.ts";
 import { NONE } from "./names.ts";
+import { atOnce, stretches, type Pieces } from "./pieces.ts";
 import { threadCourses } from "./thread_courses.ts";
-import { isHeld, type Measure, type Question, type Unit } from "./question.ts";
+import { isHeld, prepareWeights, type Measure, type Question, type Unit } from "./question.ts";
 
 export interface Band {
   group: Group;
@@ -33,9 +35,15 @@ export interface Bands {
 const NO_BAND = NONE;
 
 // Of the heap; memory that the program mapped itself has a curve of its own.
-function heapItems(model: Model, groups: Groups): Uint32Array {
-  return groups.itemOf().map((item, site) =>
-    model.sites.kind[site] === SiteKind.pages ? NO_BAND : item);
+function* heapItems(model: Model, groups: Groups): Pieces<Uint32Array> {
+  const items = groups.itemOf();
+  yield;
+  const { kind } = model.sites;
+  for (let site = 0; site < items.length; site++)
+    if (kind[site] === SiteKind.pages)
+      items[site] = NO_BAND;
+  yield;
+  return items;
 }
 
 // Those with the highest values, the highest first and of equals the first; none without any.
@@ -52,32 +60,42 @@ function highestOf(values: Float64Array, most: number): number[] {
   return best;
 }
 
-function maxima(model: Model, unit: Unit, band: Uint32Array, n: number): Float64Array {
-  const { count, end, site } = model.snapshots;
+// Gives what the cells of a snapshot add to their bands.
+function* addTo(
+  now: Float64Array, model: Model, unit: Unit, band: Uint32Array, first: number, past: number,
+): Pieces<void> {
+  const { site } = model.snapshots;
   const values = model.snapshots[unit];
-  const now = new Float64Array(n);
-  const most = new Float64Array(n);
-  for (let s = 0, i = 0; s < count; s++) {
-    const first = i;
-    for (; i < end[s]; i++)
+  yield* stretches(past - first, (from, to) => {
+    for (let i = first + from; i < first + to; i++)
       if (band[site[i]] !== NO_BAND)
         now[band[site[i]]] += values[i];
-    for (let k = first; k < i; k++)
-      if (band[site[k]] !== NO_BAND)
-        most[band[site[k]]] = Math.max(most[band[site[k]]], now[band[site[k]]]);
+  });
+}
+
+function* maxima(model: Model, unit: Unit, band: Uint32Array, n: number): Pieces<Float64Array> {
+  const { count, end, site } = model.snapshots;
+  const now = new Float64Array(n);
+  const most = new Float64Array(n);
+  for (let s = 0, first = 0; s < count; first = end[s++]) {
+    yield* addTo(now, model, unit, band, first, end[s]);
+    yield* stretches(end[s] - first, (from, to) => {
+      for (let k = first + from; k < first + to; k++)
+        if (band[site[k]] !== NO_BAND)
+          most[band[site[k]]] = Math.max(most[band[site[k]]], now[band[site[k]]]);
+    });
   }
   return most;
 }
 
-function curves(model: Model, unit: Unit, band: Uint32Array, n: number): Float64Array[] {
-  const { count, end, site } = model.snapshots;
-  const values = model.snapshots[unit];
+function* curves(
+  model: Model, unit: Unit, band: Uint32Array, n: number,
+): Pieces<Float64Array[]> {
+  const { count, end } = model.snapshots;
   const now = new Float64Array(n);
   const live = Array.from(now, () => new Float64Array(count));
-  for (let s = 0, i = 0; s < count; s++) {
-    for (; i < end[s]; i++)
-      if (band[site[i]] !== NO_BAND)
-        now[band[site[i]]] += values[i];
+  for (let s = 0, first = 0; s < count; first = end[s++]) {
+    yield* addTo(now, model, unit, band, first, end[s]);
     for (let k = 0; k < n; k++)
       live[k][s] = Math.max(0, now[k]); // numbers of a damaged capture may be negative
   }
@@ -125,22 +143,27 @@ function bandsAtTicks(
 
 const askedAt = (unit: Unit, to: number): Question => ({ measure: "live", unit, from: null, to });
 
-function classCourses(view: View, kind: "size" | "lifetime", unit: Unit): Float64Array[] {
+function* classCourses(
+  view: View, kind: "size" | "lifetime", unit: Unit,
+): Pieces<Float64Array[]> {
   const { count } = view.model.snapshots;
   const live: Float64Array[] = [];
-  for (let s = 0; s < count; s++)
-    classSums(view, askedAt(unit, s), kind).sums.forEach((sum, i) =>
+  for (let s = 0; s < count; s++) {
+    yield* prepareWeights(view.model, askedAt(unit, s));
+    const { sums } = yield* classSums(view, askedAt(unit, s), kind);
+    sums.forEach((sum, i) =>
       ((live[i] ??= new Float64Array(count))[s] = Math.max(0, sum)));
+  }
   return live;
 }
 
 // Threads and classes share stacks: what is of several is a band like any other, the last.
-function acrossBands(
+function* acrossBands(
   view: View, kind: "thread" | "size" | "lifetime", unit: Unit, most: number,
-): Bands {
+): Pieces<Bands> {
   const total = totalAtSnapshots(view.model, unit);
   const { live, isEstimate } = kind === "thread" ? threadCourses(view, unit)
-    : { live: classCourses(view, kind, unit), isEstimate: null };
+    : { live: yield* classCourses(view, kind, unit), isEstimate: null };
   const order = highestOf(Float64Array.from(live, (values) => Math.max(...values)), most);
   const bands = order.map((i) => {
     const isSeveral = i === live.length - 1;
@@ -154,17 +177,29 @@ function acrossBands(
 
 // At most `most` of them; groups that a filter leaves out are among the others.
 export function makeBands(view: View, kind: GroupKind, unit: Unit, most: number): Bands {
+  return atOnce(bandsInPieces(view, kind, unit, most));
+}
+
+export function* bandsInPieces(
+  view: View, kind: GroupKind, unit: Unit, most: number,
+): Pieces<Bands> {
   if (kind === "thread" || kind === "size" || kind === "lifetime")
-    return acrossBands(view, kind, unit, most);
+    return yield* acrossBands(view, kind, unit, most);
   const { model } = view;
+  yield* heapSumsInPieces(model, unit);
   const total = totalAtSnapshots(model, unit);
   const asked = { measure: measureFor(model), unit, from: null, to: null } as const;
-  const groups = group(view, asked, kind);
-  const itemOf = heapItems(model, groups);
-  const order = highestOf(maxima(model, unit, itemOf, groups.items.length), most);
+  yield* prepareWeights(model, asked);
+  const groups = yield* groupInPieces(view, asked, kind);
+  const bandOf = yield* heapItems(model, groups);
+  const order = highestOf(yield* maxima(model, unit, bandOf, groups.items.length), most);
   const chosen = order.map((item) => groups.items[item]);
-  const bandOf = itemOf.map((item) => item === NO_BAND ? NO_BAND : order.indexOf(item) >>> 0);
-  const live = curves(model, unit, bandOf, chosen.length);
+  yield* stretches(bandOf.length, (from, past) => {
+    for (let i = from; i < past; i++)
+      if (bandOf[i] !== NO_BAND)
+        bandOf[i] = order.indexOf(bandOf[i]) >>> 0;
+  });
+  const live = yield* curves(model, unit, bandOf, chosen.length);
   const others = total.map((sum, s) => {
     for (const values of live)
       sum -= values[s];

@@ -5,12 +5,15 @@
 // there are fewer than three, the places that held most at the peak follow, by their bytes times
 // how far they grew. A note is told where its place is among them.
 
-import { curve, runNs } from "./curves.ts";
-import { group, type Group } from "./groups.ts";
+import { curve, prepareCurves, runNs } from "./curves.ts";
+import { groupInPieces, type Group } from "./groups.ts";
 import { emptyLook, makeView, type View } from "./look.ts";
 import type { Finding, Model } from "./model.ts";
 import { NONE } from "./names.ts";
-import { defaultQuestion, refusal, weigh, whole, type Measure, type Question } from "./question.ts";
+import { atOnce, stretches, type Pieces } from "./pieces.ts";
+import {
+  defaultQuestion, prepareWeights, refusal, weigh, whole, type Measure, type Question,
+} from "./question.ts";
 
 export interface Card {
   finding: Finding | null; // null: nothing is said of it but its numbers
@@ -35,15 +38,19 @@ function isPlace(model: Model, { frame }: Group, finding: Finding): boolean {
 }
 
 // By bytes allocated there, in the whole run.
-function threadsOf(model: Model, sites: Uint32Array): { thread: number | null; threads: number } {
+function* threadsOf(
+  model: Model, sites: Uint32Array,
+): Pieces<{ thread: number | null; threads: number }> {
   const { rows } = model;
   const bytes = new Map<number, number>();
   const isMeant = new Uint8Array(model.sites.count);
   for (const site of sites)
     isMeant[site] = 1;
-  for (let i = 0; i < rows.count; i++)
-    if (isMeant[rows.site[i]] && rows.nAlloc[i])
-      bytes.set(rows.thread[i], (bytes.get(rows.thread[i]) ?? 0) + rows.bAlloc[i]);
+  yield* stretches(rows.count, (from, past) => {
+    for (let i = from; i < past; i++)
+      if (isMeant[rows.site[i]] && rows.nAlloc[i])
+        bytes.set(rows.thread[i], (bytes.get(rows.thread[i]) ?? 0) + rows.bAlloc[i]);
+  });
   const [first] = [...bytes].sort(([a, x], [b, y]) => y - x || a - b);
   return { thread: first?.[0] ?? null, threads: bytes.size };
 }
@@ -56,14 +63,15 @@ function pathOf(view: View, of: Group, weights: Float64Array): number[] {
   return frames.slice(0, Math.max(0, own)).reverse();
 }
 
-function makeCard(view: View, question: Question, of: Group | null, finding: Finding | null): Card {
+function* makeCard(
+  view: View, question: Question, of: Group | null, finding: Finding | null,
+): Pieces<Card> {
   const { model } = view;
   const none = { thread: null, threads: 0, path: [] };
-  return {
-    finding, group: of, question, whole: of ? whole(model, question) : 0,
-    ...(of ? { ...threadsOf(model, of.sites), path: pathOf(view, of, weigh(model, question)) }
-      : none),
-  };
+  const own = of ? {
+    ...yield* threadsOf(model, of.sites), path: pathOf(view, of, weigh(model, question)),
+  } : none;
+  return { finding, group: of, question, whole: of ? whole(model, question) : 0, ...own };
 }
 
 // How far it grew in the second half of the run and kept, as a share of the most it held.
@@ -80,8 +88,12 @@ function growthOf(model: Model, of: Group): number {
   return most > 0 ? Math.max(0, live[live.length - 1] - atHalf) / most : 0;
 }
 
-function byBytesTimesGrowth(model: Model, places: Group[]): Group[] {
-  const score = new Map(places.map((one) => [one, one.weight * (1 + growthOf(model, one))]));
+function* byBytesTimesGrowth(model: Model, places: Group[]): Pieces<Group[]> {
+  const score = new Map<Group, number>();
+  for (const one of places) {
+    score.set(one, one.weight * (1 + growthOf(model, one)));
+    yield;
+  }
   return [...places].sort((a, b) => score.get(b)! - score.get(a)!);
 }
 
@@ -91,30 +103,49 @@ function weighty({ list }: Model["facts"]["findings"]): Finding[] {
     .slice(0, MOST);
 }
 
+const known = new WeakMap<Model, Card[]>();
+
 export function cardsOf(model: Model): Card[] {
+  return atOnce(cardsInPieces(model));
+}
+
+export function* cardsInPieces(model: Model): Pieces<Card[]> {
+  const cards = known.get(model) ?? (yield* makeCards(model));
+  known.set(model, cards);
+  return cards;
+}
+
+function* makeCards(model: Model): Pieces<Card[]> {
   const view = makeView(model, emptyLook);
   const asked = (measure: Measure): Question => ({ measure, unit: "bytes", from: null, to: null });
-  const places = (question: Question) =>
-    refusal(model, question) ? [] : group(view, question, "place").items;
-  const cards = weighty(model.facts.findings).map((finding) => {
+  function* places(question: Question): Pieces<Group[]> {
+    if (refusal(model, question))
+      return [];
+    yield* prepareWeights(model, question);
+    return (yield* groupInPieces(view, question, "place")).items;
+  }
+  const cards: Card[] = [];
+  for (const finding of weighty(model.facts.findings)) {
     const question = asked(finding.see === "residence" ? "peak" : finding.see);
     const of = finding.see === "residence" ? undefined
-      : places(question).find((one) => isPlace(model, one, finding));
-    return makeCard(view, question, of ?? null, finding);
-  });
+      : (yield* places(question)).find((one) => isPlace(model, one, finding));
+    cards.push(yield* makeCard(view, question, of ?? null, finding));
+  }
   if (cards.length >= LEAST)
     return cards;
   const question = defaultQuestion(model);
-  const all = places(question);
+  const all = yield* places(question);
+  yield* prepareCurves(model, "bytes");
   const least = all.length ? whole(model, question) * LEAST_SHARE : 0;
   const isNew = (one: Group) => one.frame !== NONE &&
     !cards.some(({ group: held }) => held && held.frame === one.frame);
   const heaviest = all.filter((one) => one.weight >= least && isNew(one)).slice(0, 2 * MOST);
-  for (const one of byBytesTimesGrowth(model, heaviest).slice(0, LEAST - cards.length)) {
+  const growing = yield* byBytesTimesGrowth(model, heaviest);
+  for (const one of growing.slice(0, LEAST - cards.length)) {
     const note = model.facts.findings.list.find((finding) =>
       finding.see === question.measure && isPlace(model, one, finding) &&
       !cards.some((card) => card.finding === finding));
-    cards.push(makeCard(view, question, one, note ?? null));
+    cards.push(yield* makeCard(view, question, one, note ?? null));
   }
   return cards;
 }

@@ -7,6 +7,7 @@
 import { addSiteHistogram, LIFE_BUCKETS_N, SIZE_BUCKETS_N, sizeRange } from "./histograms.ts";
 import { isKeptKnown, keptColumn } from "./kept.ts";
 import { liveBlocksAt, SnapshotKind, type Model } from "./model.ts";
+import { atOnce, stretches, type Pieces } from "./pieces.ts";
 import { isBound, sinceReset, START, type Question } from "./question.ts";
 
 // Lifetimes in powers of eight: a class for what is shorter than clocks are read to tell, then
@@ -110,14 +111,14 @@ function lifeCounts(model: Model, site: number, lifetimes: Float64Array): Float6
   return counts;
 }
 
-function findClasses(model: Model, kind: "size" | "lifetime"): SiteClasses {
+function* findClasses(model: Model, kind: "size" | "lifetime"): Pieces<SiteClasses> {
   const first = new Uint32Array(model.sites.count + 1);
   const number: number[] = [];
   const count: number[] = [];
   const sum = {
     sizes: new Float64Array(SIZE_BUCKETS_N), lifetimes: new Float64Array(LIFE_BUCKETS_N),
   };
-  for (let site = 0; site < model.sites.count; site++) {
+  const find = (site: number) => {
     sum.sizes.fill(0);
     sum.lifetimes.fill(0);
     addSiteHistogram(model, site, sum);
@@ -128,7 +129,11 @@ function findClasses(model: Model, kind: "size" | "lifetime"): SiteClasses {
       count.push(n);
     });
     first[site + 1] = number.length;
-  }
+  };
+  yield* stretches(model.sites.count, (from, past) => {
+    for (let site = from; site < past; site++)
+      find(site);
+  }, SITES);
   return { first, number: Uint8Array.from(number), count: Float64Array.from(count) };
 }
 
@@ -136,9 +141,17 @@ const found = new WeakMap<Model, Partial<Record<"size" | "lifetime", SiteClasses
 
 // Found once: a question moves weights, not blocks.
 export function siteClasses(model: Model, kind: "size" | "lifetime"): SiteClasses {
+  return atOnce(classesInPieces(model, kind));
+}
+
+const SITES = 1 << 13; // whose classes are found in a piece
+
+export function* classesInPieces(
+  model: Model, kind: "size" | "lifetime",
+): Pieces<SiteClasses> {
   const ofModel = found.get(model) ?? {};
   found.set(model, ofModel);
-  return (ofModel[kind] ??= findClasses(model, kind));
+  return (ofModel[kind] ??= yield* findClasses(model, kind));
 }
 
 // Gives a weight to those classes of a site that are below `below`, which all of it is in. What is

@@ -8,6 +8,7 @@
 
 import { heapSums } from "./keyframes.ts";
 import { SnapshotKind, type Model } from "./model.ts";
+import { atOnce, stretches, type Pieces } from "./pieces.ts";
 import { nearestSnapshot, type Unit } from "./question.ts";
 
 export interface Curve {
@@ -17,19 +18,24 @@ export interface Curve {
 
 interface Changes { // of site i: from first[i] to first[i + 1], by time
   first: Uint32Array;
-  cell: Uint32Array;
-  snapshot: Uint32Array;
+  snapshot: Uint8Array | Uint16Array | Uint32Array;
 }
 
-interface Steps { // per change, how much higher a curve is from its snapshot on
-  live: Float64Array;
-  kept: Float64Array;
+// Per change, how much higher a curve is from its snapshot on. There are as many as cells, so they
+// are as small as their numbers let them be.
+interface Steps {
+  live: Int32Array | Float64Array;
+  kept: Int32Array | Float64Array;
 }
 
 const changesOf = new WeakMap<Model, Changes>();
 const stepsOf = new WeakMap<Model, Partial<Record<Unit, Steps>>>();
 
 function changes(model: Model): Changes {
+  return atOnce(changesInPieces(model));
+}
+
+function* changesInPieces(model: Model): Pieces<Changes> {
   const held = changesOf.get(model);
   if (held)
     return held;
@@ -39,35 +45,80 @@ function changes(model: Model): Changes {
     first[site[i] + 1]++;
   for (let i = 0; i < model.sites.count; i++)
     first[i + 1] += first[i];
+  yield;
   const next = first.slice();
   const n = site.length;
-  const made = { first, cell: new Uint32Array(n), snapshot: new Uint32Array(n) };
-  for (let s = 0, i = 0; s < count; s++)
-    for (; i < end[s]; i++) {
-      const at = next[site[i]]++;
-      made.cell[at] = i;
-      made.snapshot[at] = s;
-    }
+  const snapshot = count <= 1 << 8 ? new Uint8Array(n)
+    : count <= 1 << 16 ? new Uint16Array(n) : new Uint32Array(n);
+  for (let s = 0, from = 0; s < count; from = end[s++])
+    yield* stretches(end[s] - from, (begin, past) => {
+      for (let i = from + begin; i < from + past; i++)
+        snapshot[next[site[i]]++] = s;
+    });
+  const made = { first, snapshot };
   changesOf.set(model, made);
   return made;
 }
 
-function steps(model: Model, unit: Unit): Steps {
-  const held = stepsOf.get(model) ?? {};
-  stepsOf.set(model, held);
-  return (held[unit] ??= makeSteps(model, model.snapshots[unit]));
+// The values of cells in the order of changes.
+function* bySite(
+  { snapshots: { site } }: Model, { first }: Changes, values: ArrayLike<number>,
+): Pieces<Float64Array> {
+  const next = first.slice();
+  const sorted = new Float64Array(site.length);
+  yield* stretches(site.length, (from, past) => {
+    for (let i = from; i < past; i++)
+      sorted[next[site[i]]++] = values[i];
+  });
+  return sorted;
 }
 
-function makeSteps(model: Model, values: Float64Array): Steps {
-  const { first, cell } = changes(model);
-  const live = new Float64Array(cell.length);
-  const kept = new Float64Array(cell.length);
-  for (let site = 0; site < model.sites.count; site++) {
+function steps(model: Model, unit: Unit): Steps {
+  return atOnce(prepareCurves(model, unit));
+}
+
+// Makes what all curves of a unit are made of.
+export function* prepareCurves(model: Model, unit: Unit): Pieces<Steps> {
+  const held = stepsOf.get(model) ?? {};
+  stepsOf.set(model, held);
+  return (held[unit] ??= yield* makeSteps(model, model.snapshots[unit]));
+}
+
+const SITES = 1 << 14; // whose steps are made in a piece
+
+function* makeSteps(model: Model, values: ArrayLike<number>): Pieces<Steps> {
+  const of = yield* changesInPieces(model);
+  const { first } = of;
+  const live = yield* bySite(model, of, values);
+  let most = 0;
+  yield* stretches(model.sites.count, (begin, end) => {
+    for (let site = begin; site < end; site++)
+      most = Math.max(most, addUp(live, first[site], first[site + 1]));
+  }, SITES);
+  const made: Steps = most < 2 ** 31
+    ? { live: new Int32Array(live.length), kept: new Int32Array(live.length) }
+    : { live, kept: new Float64Array(live.length) };
+  yield* stretches(model.sites.count, (begin, end) => {
+    made.live.set(live.subarray(first[begin], first[end]), first[begin]);
+    addSteps(made, begin, end, first);
+  }, SITES);
+  return made;
+}
+
+// From changes to what is live after each, and the most that ever is.
+function addUp(live: Float64Array, from: number, past: number): number {
+  let most = 0;
+  for (let i = from, now = 0; i < past; i++) {
+    now += live[i];
+    live[i] = Math.max(0, now); // numbers of a damaged capture may be negative
+    most = Math.max(most, live[i]);
+  }
+  return most;
+}
+
+function addSteps({ live, kept }: Steps, begin: number, end: number, first: Uint32Array): void {
+  for (let site = begin; site < end; site++) {
     const [from, past] = [first[site], first[site + 1]];
-    for (let i = from, now = 0; i < past; i++) {
-      now += values[cell[i]];
-      live[i] = Math.max(0, now); // numbers of a damaged capture may be negative
-    }
     // From the last change back: the least that was live then or at any later time.
     for (let i = past - 1, least = Infinity; i >= from; i--)
       kept[i] = least = Math.min(least, live[i]);
@@ -76,7 +127,6 @@ function makeSteps(model: Model, values: Float64Array): Steps {
       kept[i] -= kept[i - 1];
     }
   }
-  return { live, kept };
 }
 
 // What all curves of bytes are made of; and given from elsewhere, of the same model.

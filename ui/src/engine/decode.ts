@@ -3,16 +3,14 @@
 // From the block of bytes that docs/page-data.md describes to a model. The block is data: whatever
 // is wrong with it, the reader hears one sentence, and nothing behind it sees a bad index.
 
-import type { Facts, Held, Model, Numbers, Rows, Sites, Snapshots } from "./model.ts";
+import type { Cells, Facts, Held, Model, Numbers, Rows, Sites, Snapshots } from "./model.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
 
 const MAGIC = "TidePage";
 const SCHEMA = "tidemark-page-2";
 const BUCKETS_N = 80;
 
-type Column = Uint8Array | Uint16Array | Uint32Array | Int8Array | Int16Array | Int32Array |
-  Float64Array;
-type ColumnKind = new (buffer: ArrayBuffer, offset: number, count: number) => Column;
+type ColumnKind = new (buffer: ArrayBuffer, offset: number, count: number) => Cells;
 
 const COLUMN_KINDS: Record<string, ColumnKind> = {
   u8: Uint8Array, u16: Uint16Array, u32: Uint32Array,
@@ -112,7 +110,7 @@ function readFacts(bytes: Uint8Array): Facts & { columns: Record<string, Place> 
 }
 
 // What decoding made of a block: whoever has it need neither check the block again nor make it.
-export type Known = Record<string, Uint8Array | Uint32Array>;
+export type Known = Record<string, Uint8Array | Uint16Array | Uint32Array>;
 
 class Columns {
   readonly made: Known = {};
@@ -127,7 +125,7 @@ class Columns {
     return this.known !== null;
   }
 
-  make<T extends Uint8Array | Uint32Array>(name: string, make: () => T): T {
+  make<T extends Uint8Array | Uint16Array | Uint32Array>(name: string, make: () => T): T {
     const array = (this.known?.[name] as T | undefined) ?? make();
     this.made[name] = array;
     return array;
@@ -137,7 +135,7 @@ class Columns {
     return Object.hasOwn(this.places, name);
   }
 
-  get(name: string, count?: number): Column {
+  get(name: string, count?: number): Cells {
     if (!this.has(name))
       fail(`there is no column ${name}`);
     const place = this.places[name];
@@ -159,13 +157,17 @@ class Columns {
 
   // As numbers(): what is wrong is found now, and room is taken when they are asked for.
   later(name: string, count?: number): () => Float64Array {
+    const column = this.cells(name, count);
+    return () => column instanceof Float64Array ? column : new Float64Array(column);
+  }
+
+  // As numbers(), as narrow as they are: for columns of which there is far more than of all else.
+  cells(name: string, count?: number): Cells {
     const column = this.get(name, count);
-    if (!(column instanceof Float64Array))
-      return () => new Float64Array(column);
-    for (let i = 0; !this.isChecked && i < column.length; i++)
+    for (let i = 0; column instanceof Float64Array && !this.isChecked && i < column.length; i++)
       if (!Number.isFinite(column[i]))
         fail(`column ${name} holds what is no number`);
-    return () => column;
+    return column;
   }
 
   // Values from 0 to 2^32 - 1. Columns come in many types: loops are quick over one of them.
@@ -181,7 +183,7 @@ class Columns {
     return column instanceof Uint32Array ? column : this.widened(name, column);
   }
 
-  private widened(name: string, column: Column): Uint32Array {
+  private widened(name: string, column: Cells): Uint32Array {
     const isWhole = column instanceof Uint8Array || column instanceof Uint16Array;
     for (let i = 0; !isWhole && i < column.length; i++)
       if (!(column[i] >= 0 && column[i] < 2 ** 32))
@@ -248,11 +250,12 @@ function parentsOf(up: Uint32Array): Uint32Array {
   return up.map((n, i) => (i ? i - n : 0));
 }
 
-function depthsOf(parent: Uint32Array): Uint32Array {
+function depthsOf(parent: Uint32Array): Uint16Array | Uint32Array {
   const depth = new Uint32Array(parent.length);
+  let deepest = 0;
   for (let i = 1; i < parent.length; i++)
-    depth[i] = depth[parent[i]] + 1;
-  return depth;
+    deepest = Math.max(deepest, depth[i] = depth[parent[i]] + 1);
+  return deepest < 1 << 16 ? Uint16Array.from(depth) : depth;
 }
 
 function readNodes(columns: Columns, nFrames: number): Model["nodes"] {
@@ -295,7 +298,9 @@ const notBelowZero = (ages: Float64Array) => ages.map((age) => Math.max(0, age))
 // Where every site has one row, as with one thread, they are the same numbers.
 function addUp(rows: Rows, sites: Sites): void {
   const { site } = rows;
-  const isOne = rows.count === sites.count && site.every((s, i) => s === i);
+  let isOne = rows.count === sites.count;
+  for (let i = 0; isOne && i < site.length; i++)
+    isOne = site[i] === i;
   const sum = (key: keyof Numbers) => isOne ? rows[key] : sumRows(site, rows[key], sites.count);
   for (const key of SUMS)
     put(sites, key, () => key === "ageNs" ? notBelowZero(sum(key)) : sum(key));
@@ -340,12 +345,12 @@ function readSnapshots(columns: Columns, nSites: number): Snapshots {
   const site = columns.make("cell_site", () =>
     sitesOfCells(columns.passing("cell_step"), end, nSites));
   const kind = columns.small("snap_kind", 3, count);
-  const snapshots = { count, ns, end, site, kind } as Snapshots;
-  put(snapshots, "bytes", columns.later("cell_bytes", nCells));
-  put(snapshots, "blocks", columns.later("cell_blocks", nCells));
-  put(snapshots, "nAlloc", columns.later("cell_n_alloc", nCells));
-  put(snapshots, "bAlloc", columns.later("cell_b_alloc", nCells));
-  return snapshots;
+  const cells = (name: string) => columns.cells(`cell_${name}`, nCells);
+  return {
+    count, ns, end, site, kind,
+    bytes: cells("bytes"), blocks: cells("blocks"),
+    nAlloc: cells("n_alloc"), bAlloc: cells("b_alloc"),
+  };
 }
 
 // Captures of before have none, and say so in their facts.

@@ -19,8 +19,8 @@ import type { Model } from "./model.ts";
 import { frameNames, keepNames, textRanks, type FrameNames } from "./names.ts";
 import type { Skeleton } from "./skeleton.ts";
 import { ownSkeleton } from "./tree.ts";
-import { keepTrie, trieOf, type Trie } from "./trie.ts";
-import { unpacked } from "./unpack.ts";
+import { keepTrie, narrowed, trieOf, type Trie } from "./trie.ts";
+import { unpacked, type Supply } from "./unpack.ts";
 
 // Which stacks and frames, and in which direction.
 export interface Picture {
@@ -30,7 +30,7 @@ export interface Picture {
 }
 
 export interface Asked {
-  load: { data: string[] | ArrayBuffer; picture: Picture }; // deflated, in base64, or the block
+  load: { data: number | ArrayBuffer; picture: Picture }; // so many pieces come, or the block
   picture: { stacks: Stacks; picture: Picture };
 }
 
@@ -65,9 +65,13 @@ export interface Answers {
   picture: Found;
 }
 
+// What it is told: what to do, and then what it asks for.
+export type Told = { errand: Errand } | { pieces: string[] };
+
 // What a worker says: first that it is there, then how far it is (0 to 1), and the answer.
 export type Said =
   | { is: "ready" }
+  | { is: "more" } // pieces are wanted
   | { is: "at"; part: number }
   | { is: "done"; answer: Loaded | Found }
   | { is: "failed"; why: string };
@@ -75,8 +79,9 @@ export type Said =
 function find(view: View, { inverted, byLine }: Picture): Found {
   const names = frameNames(view.model, byLine);
   const trie = trieOf(view, inverted, byLine);
+  const skeleton = ownSkeleton(trie);
   return {
-    names, ranks: textRanks(view.model), trie, skeleton: ownSkeleton(trie), blame: view.blame,
+    names, ranks: textRanks(view.model), trie: narrowed(trie), skeleton, blame: view.blame,
     places: siteKeys(view, "place"),
   };
 }
@@ -105,10 +110,12 @@ export function stacksOf(model: Model): Stacks {
 
 type Tell = (part: number) => void;
 
-async function load({ data, picture }: Asked["load"], tell: Tell): Promise<Loaded> {
+async function load(
+  { data, picture }: Asked["load"], tell: Tell, next: Supply["next"],
+): Promise<Loaded> {
   const UNPACKING = 0.5; // of the time
-  const block = Array.isArray(data)
-    ? await unpacked(data, (part) => tell(UNPACKING * part)) : data;
+  const block = typeof data === "number"
+    ? await unpacked({ count: data, next }, (part) => tell(UNPACKING * part)) : data;
   const { model, known } = decodeKnown(block);
   tell(UNPACKING + 0.1);
   const found = find(makeView(model, picture.look), picture);
@@ -116,14 +123,19 @@ async function load({ data, picture }: Asked["load"], tell: Tell): Promise<Loade
   return { block, known, found, changed: changedOf(model) };
 }
 
-const runners: { [K in ErrandKind]: (of: Asked[K], tell: Tell) => Promise<Answers[K]> } = {
+const runners: {
+  [K in ErrandKind]: (of: Asked[K], tell: Tell, next: Supply["next"]) => Promise<Answers[K]>
+} = {
   load,
   picture: async ({ stacks, picture }) =>
     find(makeView(stacks as Model, picture.look), picture),
 };
 
-export function run<K extends ErrandKind>({ kind, of }: Errand<K>, tell: Tell) {
-  return runners[kind](of, tell);
+// next: of a block that comes in pieces, those that follow.
+export function run<K extends ErrandKind>(
+  { kind, of }: Errand<K>, tell: Tell, next: Supply["next"] = () => [],
+) {
+  return runners[kind](of, tell, next);
 }
 
 // What an errand or an answer can give away, each once.

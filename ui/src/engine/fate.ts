@@ -9,13 +9,15 @@
 //   held        never freed, but neither of these
 //   at the end  all freed, but none before the last tenth of the run, and none allocated in it
 
-import { curve, runNs, type Curve } from "./curves.ts";
+import { curve, prepareCurves, runNs, type Curve } from "./curves.ts";
 import type { Group, Groups } from "./groups.ts";
 import { SnapshotKind, type Model } from "./model.ts";
+import { atOnce, PIECE, type Pieces } from "./pieces.ts";
 
 export type Fate = "growing" | "held" | "throughout" | "at the end";
 
 const MOMENTS_LEAST = 4;
+const FATE_STACKS = 16; // so many stacks cost as much as a group by itself
 
 function isGrowing(model: Model, kept: Float64Array): boolean {
   const half = Math.floor(runNs(model) / 2);
@@ -60,12 +62,23 @@ function fateOf(model: Model, group: Group, { live, kept }: Curve, hasTimes: boo
 // Fills in the fate of every group. Groups that share stacks with others have none, nor has any
 // when the capture holds too few moments.
 export function tellFates(model: Model, groups: Groups): void {
+  atOnce(fatesInPieces(model, groups));
+}
+
+export function* fatesInPieces(model: Model, groups: Groups): Pieces<void> {
   const { lacks } = model.facts.image;
   const isCode = !["thread", "size", "lifetime"].includes(groups.kind);
   if (!isCode || model.snapshots.count < MOMENTS_LEAST || !runNs(model) ||
       lacks.includes("blocks") || lacks.includes("live"))
     return;
   const hasTimes = !["times", "clock", "resizes"].some((what) => lacks.includes(what));
-  for (const group of groups.items)
+  yield* prepareCurves(model, "blocks");
+  let nStacks = 0;
+  for (const group of groups.items) {
     group.fate = fateOf(model, group, curve(model, group.sites, "blocks"), hasTimes);
+    if ((nStacks += FATE_STACKS + group.sites.length) < PIECE)
+      continue;
+    nStacks = 0;
+    yield;
+  }
 }

@@ -12,6 +12,7 @@ import { SiteKind, type Model, type Numbers } from "./model.ts";
 import { weighIn } from "./narrow.ts";
 import { NONE, numberFrames, textRanks, type FrameNames } from "./names.ts";
 import { numbersOf, type NumberKey } from "./numbers.ts";
+import { atOnce, Few, sortByFalling, stretches, type Pieces } from "./pieces.ts";
 import type { Question } from "./question.ts";
 
 export type GroupKind =
@@ -44,6 +45,7 @@ export interface Groups {
   stacks: number; // with any weight
   itemOf(): Uint32Array; // per site the item it is in; NONE: in none, or in several
   rest: Group; // sums of stacks without a frame to show; no sites when there are none
+  prepare?(columns: readonly NumberKey[]): Pieces<void>; // sums of all, that are read later
 }
 
 // Why a model has no groups of a kind, in the command's words; null: it has.
@@ -67,6 +69,25 @@ class Sharing {
     readonly stacks: Uint32Array,
   ) {}
 
+  // Each stack is a group of its own, so that there is nothing to be summed.
+  get isOne(): boolean {
+    return this.kind === "stack";
+  }
+
+  *prepare(columns: readonly NumberKey[]): Pieces<void> {
+    for (const column of this.isOne ? [] : columns) {
+      this.sum(column);
+      yield;
+    }
+    if (this.count)
+      this.sitesOf(0);
+    yield;
+  }
+
+  sumOf(column: keyof Numbers, group: number): number {
+    return this.isOne ? this.model.sites[column][this.entries[group]] : this.sum(column)[group];
+  }
+
   sum(column: keyof Numbers): Float64Array {
     let sums = this.sums.get(column);
     if (!sums) {
@@ -80,6 +101,8 @@ class Sharing {
   }
 
   sitesOf(group: number): Uint32Array {
+    if (this.isOne)
+      return this.entries.subarray(group, group + 1);
     if (!this.lists) {
       const first = new Uint32Array(this.count + 1);
       for (let i = 0; i < this.groupOf.length; i++)
@@ -101,6 +124,7 @@ interface SharedGroup extends GroupNumbers {}
 
 class SharedGroup implements Group {
   fate: Fate | null = null;
+  private own: Uint32Array | null = null;
 
   constructor(private readonly sharing: Sharing, private readonly index: number) {}
 
@@ -108,7 +132,7 @@ class SharedGroup implements Group {
   get frame() { return this.sharing.frames[this.index]; }
   get weight() { return this.sharing.weights[this.index]; }
   get stacks() { return this.sharing.stacks[this.index]; }
-  get sites() { return this.sharing.sitesOf(this.index); }
+  get sites() { return (this.own ??= this.sharing.sitesOf(this.index)); }
   get number() { return this.kind === "stack" ? this.sites[0] : 0; }
   get several() { return false; }
   get last() { return 0; }
@@ -138,7 +162,7 @@ class SharedGroup implements Group {
   }
 
   private sum(column: keyof Numbers): number {
-    return this.sharing.sum(column)[this.index];
+    return this.sharing.sumOf(column, this.index);
   }
 
   static {
@@ -197,99 +221,110 @@ const siteKeysOf = new WeakMap<View, Map<CodeKind | "stack", SiteKeys>>();
 
 // What sites are gathered by, whatever they weigh. made: elsewhere, of the same view.
 export function siteKeys(view: View, kind: CodeKind | "stack", made?: SiteKeys): SiteKeys {
+  return atOnce(siteKeysInPieces(view, kind, made));
+}
+
+function* siteKeysInPieces(
+  view: View, kind: CodeKind | "stack", made?: SiteKeys,
+): Pieces<SiteKeys> {
   const ofView = siteKeysOf.get(view) ?? new Map<CodeKind | "stack", SiteKeys>();
   siteKeysOf.set(view, ofView);
-  const keys = made ?? ofView.get(kind) ?? makeSiteKeys(view, kind);
+  const keys = made ?? ofView.get(kind) ?? (yield* makeSiteKeys(view, kind));
   ofView.set(kind, keys);
   return keys;
 }
 
-function makeSiteKeys(view: View, kind: CodeKind | "stack"): SiteKeys {
+function* makeSiteKeys(view: View, kind: CodeKind | "stack"): Pieces<SiteKeys> {
   const { sites } = view.model;
   const names = kind === "stack" ? null : codeKeys(view.model, kind);
   const of = new Uint32Array(sites.count).fill(UNWANTED);
-  for (let i = 0; i < sites.count; i++) {
-    if (!view.wanted[i])
-      continue;
-    const frame = view.leader(i, kind);
-    if (frame === NONE && sites.kind[i] === SiteKind.heap)
-      of[i] = HIDDEN;
-    else
-      of[i] = !names ? i : frame === NONE ? 0 : names.of[frame];
-  }
+  if (view.whole.prepareBlame)
+    yield* view.whole.prepareBlame();
+  yield* stretches(sites.count, (from, past) => {
+    for (let i = from; i < past; i++) {
+      if (!view.wanted[i])
+        continue;
+      const frame = view.leader(i, kind);
+      if (frame === NONE && sites.kind[i] === SiteKind.heap)
+        of[i] = HIDDEN;
+      else
+        of[i] = !names ? i : frame === NONE ? 0 : names.of[frame];
+    }
+  });
   return { of, count: names ? names.count : sites.count };
 }
 
 // By what sites are gathered, and how many of them have any weight: a group's other numbers are
 // those of all its sites. What is hidden is told where it weighs.
-function collect(weights: Float64Array, keyOf: Uint32Array) {
+function* collect(weights: Float64Array, keyOf: Uint32Array) {
   const sites = new Uint32Array(weights.length);
   const keys = new Uint32Array(weights.length);
   const hidden: number[] = [];
   let n = 0, stacks = 0;
-  for (let i = 0; i < weights.length; i++) {
-    const key = keyOf[i];
-    const weighs = weights[i] > 0;
-    if (key === UNWANTED)
-      continue;
-    stacks += weighs ? 1 : 0;
-    if (key === HIDDEN) {
-      if (weighs)
-        hidden.push(i);
-      continue;
+  yield* stretches(weights.length, (from, past) => {
+    for (let i = from; i < past; i++) {
+      const key = keyOf[i];
+      const weighs = weights[i] > 0;
+      if (key === UNWANTED)
+        continue;
+      stacks += weighs ? 1 : 0;
+      if (key === HIDDEN) {
+        if (weighs)
+          hidden.push(i);
+        continue;
+      }
+      sites[n] = i;
+      keys[n++] = key;
     }
-    sites[n] = i;
-    keys[n++] = key;
-  }
+  });
   return {
     sites: sites.slice(0, n), keys: keys.slice(0, n), hidden: Uint32Array.from(hidden), stacks,
   };
 }
 
 // Keys to groups, in the order of keys; those that no site has are left out.
-function share(
+function* share(
   view: View, kind: GroupKind, weights: Float64Array, sites: Uint32Array, keys: Uint32Array,
   nKeys: number,
-): Sharing {
+): Pieces<Sharing> {
   const groupOfKey = new Uint32Array(nKeys);
   for (let i = 0; i < keys.length; i++)
     groupOfKey[keys[i]] = 1;
   let n = 0;
   for (let k = 0; k < nKeys; k++)
     groupOfKey[k] = groupOfKey[k] ? n++ : NONE;
-  const groupOf = keys.map((key) => groupOfKey[key]);
+  yield;
+  const groupOf = new Uint32Array(keys.length);
   const sums = new Float64Array(n);
   const stacks = new Uint32Array(n);
   const frames = new Uint32Array(n).fill(NONE);
-  for (let i = 0; i < sites.length; i++) {
-    const g = groupOf[i];
-    sums[g] += weights[sites[i]];
-    stacks[g]++;
-    frames[g] = Math.min(frames[g], view.leader(sites[i], kind)); // the same one in every order
-  }
+  yield* stretches(sites.length, (from, past) => {
+    for (let i = from; i < past; i++) {
+      const g = groupOf[i] = groupOfKey[keys[i]];
+      sums[g] += weights[sites[i]];
+      stacks[g]++;
+      frames[g] = Math.min(frames[g], view.leader(sites[i], kind)); // the same one in every order
+    }
+  });
   return new Sharing(view.model, kind, n, sites, groupOf, frames, sums, stacks);
 }
 
 // Those that weigh anything. Those of one weight stay in the order of their names; stacks by what
 // they allocated.
-function ranked(sharing: Sharing): Uint32Array {
-  const { count, weights, model, kind } = sharing;
+function* ranked(sharing: Sharing): Pieces<Uint32Array> {
+  const { count, weights, kind } = sharing;
   const all = new Uint32Array(count);
   let n = 0;
   for (let g = 0; g < count; g++)
     if (weights[g] > 0)
       all[n++] = g;
+  yield;
   const order = all.subarray(0, n);
-  const { bAlloc, nAlloc } = model.sites;
-  const siteOf = new Uint32Array(kind === "stack" ? count : 0);
-  for (let i = 0; kind === "stack" && i < sharing.entries.length; i++)
-    siteOf[sharing.groupOf[i]] = sharing.entries[i];
-  const byAllocated = (a: number, b: number) => {
-    const [x, y] = [siteOf[a], siteOf[b]];
-    return bAlloc[y] - bAlloc[x] || nAlloc[y] - nAlloc[x] || x - y;
-  };
-  return order.sort((a, b) =>
-    weights[b] - weights[a] || (kind === "stack" ? byAllocated(a, b) : a - b));
+  // A stack's key is its site: those of one weight come in the order of sites.
+  const levels = kind === "stack"
+    ? [weights, sharing.sum("bAlloc"), sharing.sum("nAlloc")] : [weights];
+  yield* sortByFalling(order, levels);
+  return order;
 }
 
 function itemsOfSites(
@@ -303,20 +338,26 @@ function itemsOfSites(
   return item;
 }
 
-function codeGroups(view: View, question: Question, kind: CodeKind | "stack"): Groups {
+function* codeGroups(view: View, question: Question, kind: CodeKind | "stack"): Pieces<Groups> {
   const weights = weighIn(view, question);
-  const keyOf = siteKeys(view, kind);
-  const { sites, keys, hidden, stacks } = collect(weights, keyOf.of);
-  const sharing = share(view, kind, weights, sites, keys, keyOf.count);
-  const none = share(view, kind, weights, hidden, new Uint32Array(hidden.length), 1);
+  const keyOf = yield* siteKeysInPieces(view, kind);
+  const { sites, keys, hidden, stacks } = yield* collect(weights, keyOf.of);
+  const sharing = yield* share(view, kind, weights, sites, keys, keyOf.count);
+  const none = yield* share(view, kind, weights, hidden, new Uint32Array(hidden.length), 1);
   const noSharing = none.count ? none
     : new Sharing(view.model, kind, 1, hidden, hidden, Uint32Array.of(NONE), new Float64Array(1),
       new Uint32Array(1));
-  const order = ranked(sharing);
+  const order = yield* ranked(sharing);
+  const items: Group[] = [];
+  yield* stretches(order.length, (from, past) => {
+    for (let i = from; i < past; i++)
+      items.push(new SharedGroup(sharing, order[i]));
+  });
   return {
-    kind, items: Array.from(order, (g) => new SharedGroup(sharing, g)), stacks,
+    kind, items, stacks,
     itemOf: () => itemsOfSites(sharing, order),
     rest: new SharedGroup(noSharing, 0),
+    prepare: (columns) => sharing.prepare(columns),
   };
 }
 
@@ -337,7 +378,22 @@ export function viewFor(view: View, kind: string): View {
   return other;
 }
 
+const KEPT_MAX = 2;
+const kept = new Few<View, Groups>(KEPT_MAX);
+
 export function group(view: View, question: Question, kind: GroupKind): Groups {
+  return atOnce(groupInPieces(view, question, kind));
+}
+
+// Of what is asked again of the same view, the same groups.
+export function* groupInPieces(view: View, question: Question, kind: GroupKind): Pieces<Groups> {
+  const { measure, unit, from, to } = question;
+  const key = `${kind} ${measure} ${unit} ${from} ${to}`;
+  return kept.get(view, key) ??
+    kept.keep(view, key, yield* makeGroups(view, question, kind));
+}
+
+function makeGroups(view: View, question: Question, kind: GroupKind): Pieces<Groups> {
   if (kind === "thread")
     return threadGroups(view, question);
   if (kind === "size" || kind === "lifetime")

@@ -5,15 +5,18 @@
 // every thread freed its own, and all of the site where no other thread allocated; between these,
 // and for a part of a run, which has no rows, it is of several threads.
 
-import { classCount, shareOut, siteClasses } from "./classes.ts";
+import { classCount, classesInPieces, shareOut } from "./classes.ts";
 import type { Group, GroupKind, GroupNumbers, Groups } from "./groups.ts";
 import { isNarrow, type View } from "./look.ts";
 import type { Model } from "./model.ts";
 import { NONE } from "./names.ts";
 import { threadOf, weighIn } from "./narrow.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
+import { stretches, type Pieces } from "./pieces.ts";
 import { weigh, type Question } from "./question.ts";
 import { keptOf, rowsAnswer, siteRows, weighRows } from "./shares.ts";
+
+const SITES = 1 << 13; // that are shared out in a piece
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -60,20 +63,38 @@ function addUp(all: Writable<Group>[], key: keyof GroupNumbers | "weight", sign:
   all.forEach((one, i) => (one[key] += sign * sums[i]));
 }
 
-function addHeld(
+function* addHeld(
   all: Writable<Group>[], of: Model["rows"] | Model["sites"], owners: Owners,
-): void {
-  for (const key of HELD)
+): Pieces<void> {
+  for (const key of HELD) {
     addUp(all, key, 1, of[key], owners);
-  for (const key of ["beforeBlocks", "nAlloc", "nFree"] as const)
+    yield;
+  }
+  for (const key of ["beforeBlocks", "nAlloc", "nFree"] as const) {
     addUp(all, "liveBlocks", key === "nFree" ? -1 : 1, of[key], owners);
-  for (const key of ["beforeBytes", "bAlloc", "bFree"] as const)
+    yield;
+  }
+  for (const key of ["beforeBytes", "bAlloc", "bFree"] as const) {
     addUp(all, "liveBytes", key === "bFree" ? -1 : 1, of[key], owners);
+    yield;
+  }
 }
 
-function addDeeds(all: Writable<Group>[], { rows }: Model, owners: Owners): void {
-  for (const key of DONE)
+// Whose each of so many rows or sites is.
+function* ownersOf(count: number, of: (i: number) => number): Pieces<Owners> {
+  const owners = new Uint32Array(count);
+  yield* stretches(count, (from, past) => {
+    for (let i = from; i < past; i++)
+      owners[i] = of(i);
+  });
+  return owners;
+}
+
+function* addDeeds(all: Writable<Group>[], { rows }: Model, owners: Owners): Pieces<void> {
+  for (const key of DONE) {
     addUp(all, key, 1, rows[key], owners);
+    yield;
+  }
   const { nAlloc, firstNs, lastNs } = rows;
   const first = new Float64Array(all.length).fill(Infinity);
   const last = new Float64Array(all.length);
@@ -114,28 +135,37 @@ function narrowThreads(view: View, question: Question): Groups {
   return groupsOf(view, "thread", items, weights);
 }
 
-export function threadGroups(view: View, question: Question): Groups {
+export function* threadGroups(view: View, question: Question): Pieces<Groups> {
   if (isNarrow(view.look))
     return narrowThreads(view, question);
   const { model } = view;
   const { rows, sites, facts } = model;
   const weights = weigh(model, question);
   const rowWeights = weighRows(model, question);
+  yield;
   const told = siteRows(model);
+  yield;
   const answers = rowsAnswer(model, question, weights, told);
+  yield;
   const nThreads = Math.max(1, facts.threads.length);
   const all = Array.from({ length: nThreads + 1 }, (_, i) => noGroup("thread", i));
   all[nThreads].several = true;
-  const ofRow = rows.thread.map((thread, i) => (view.wanted[rows.site[i]] ? thread : NONE));
-  const ofSite = sites.node.map((_, i) =>
-    !view.wanted[i] ? NONE : told.makers[i] === 1 ? told.maker[i] : nThreads);
-  addDeeds(all, model, ofRow);
-  addHeld(all, rows, ofRow.map((owner, i) => (told.ownFrees[rows.site[i]] ? owner : NONE)));
-  addHeld(all, sites, ofSite.map((owner, i) => (told.ownFrees[i] ? NONE : owner)));
-  addUp(all, "weight", 1, rowWeights,
-    ofRow.map((owner, i) => (answers[rows.site[i]] ? owner : NONE)));
-  const ofRest = ofSite.map((owner, i) => (answers[i] || !weights[i] ? NONE : owner));
+  const { site, thread } = rows;
+  const { wanted } = view;
+  const ofRow = yield* ownersOf(rows.count, (i) => (wanted[site[i]] ? thread[i] : NONE));
+  const ofSite = yield* ownersOf(sites.count, (i) =>
+    !wanted[i] ? NONE : told.makers[i] === 1 ? told.maker[i] : nThreads);
+  yield* addDeeds(all, model, ofRow);
+  yield* addHeld(all, rows, yield* ownersOf(rows.count, (i) =>
+    told.ownFrees[site[i]] ? ofRow[i] : NONE));
+  yield* addHeld(all, sites, yield* ownersOf(sites.count, (i) =>
+    told.ownFrees[i] ? NONE : ofSite[i]));
+  addUp(all, "weight", 1, rowWeights, yield* ownersOf(rows.count, (i) =>
+    answers[site[i]] ? ofRow[i] : NONE));
+  const ofRest = yield* ownersOf(sites.count, (i) =>
+    answers[i] || !weights[i] ? NONE : ofSite[i]);
   addUp(all, "weight", 1, weights, ofRest);
+  yield;
   for (let i = 0; i < ofRest.length; i++)
     all[nThreads].stacks += ofRest[i] === nThreads ? 1 : 0;
   const items = all.filter((g) => g.weight !== 0 || g.nAlloc || g.nFree ||
@@ -146,9 +176,9 @@ export function threadGroups(view: View, question: Question): Groups {
 
 // What each class has of the weight, and last what is of several; of how many stacks; and which
 // classes those are.
-export function classSums(view: View, question: Question, kind: "size" | "lifetime") {
+export function* classSums(view: View, question: Question, kind: "size" | "lifetime") {
   const { model } = view;
-  const of = siteClasses(model, kind);
+  const of = yield* classesInPieces(model, kind);
   const weights = weighIn(view, question);
   const kept = kind === "lifetime" ? keptOf(model, question, weights) : null;
   const only = view.look[kind];
@@ -159,35 +189,43 @@ export function classSums(view: View, question: Question, kind: "size" | "lifeti
     sums[number] += weight;
     stacks[number] += weight !== 0 ? 1 : 0;
   };
-  for (let site = 0; site < model.sites.count; site++) {
+  const giveAll = (site: number) => {
     if (!view.wanted[site])
-      continue;
+      return;
     if (only !== null) {
       give(only, weights[site]);
-      continue;
+      return;
     }
     const rest = shareOut(of, question, site, weights[site], kept && kept[site], give);
     if (!rest.several)
-      continue;
+      return;
     const classes = of.number.subarray(of.first[site], of.first[site + 1])
       .filter((number) => number < rest.below);
     several.number = Math.min(several.number, classes.at(0) ?? 0);
     several.last = Math.max(several.last, classes.at(-1) ?? 0);
     give(n, rest.several);
-  }
+  };
+  yield* stretches(model.sites.count, (from, past) => {
+    for (let site = from; site < past; site++)
+      giveAll(site);
+  }, SITES);
   return { sums, stacks, several };
 }
 
-export function classGroups(view: View, question: Question, kind: "size" | "lifetime"): Groups {
+export function* classGroups(
+  view: View, question: Question, kind: "size" | "lifetime",
+): Pieces<Groups> {
   const { model, wanted } = view;
-  const of = siteClasses(model, kind);
-  const { sums, stacks, several } = classSums(view, question, kind);
+  const of = yield* classesInPieces(model, kind);
+  const { sums, stacks, several } = yield* classSums(view, question, kind);
   const n = classCount(kind);
   const all = Array.from(sums, (weight, i) => ({
     ...noGroup(kind, i), weight, stacks: stacks[i], ...(i === n && { ...several, several: true }),
   }));
-  for (let site = 0; site < model.sites.count; site++)
-    for (let i = of.first[site]; wanted[site] && i < of.first[site + 1]; i++)
-      all[of.number[i]].nAlloc += of.count[i];
+  yield* stretches(model.sites.count, (from, past) => {
+    for (let site = from; site < past; site++)
+      for (let i = of.first[site]; wanted[site] && i < of.first[site + 1]; i++)
+        all[of.number[i]].nAlloc += of.count[i];
+  });
   return groupsOf(view, kind, all.filter((g) => g.weight !== 0), weighIn(view, question));
 }

@@ -5,6 +5,7 @@
 // so they take no more room than the cells do, and the way from the nearest is never long.
 
 import { SiteKind, type Model } from "./model.ts";
+import { atOnce, PIECE, type Pieces } from "./pieces.ts";
 
 export type CellColumn = "bytes" | "blocks" | "nAlloc" | "bAlloc";
 
@@ -23,12 +24,16 @@ function addCells(
     sums[site[i]] += values[i];
 }
 
-function makeKeyframes(model: Model, column: CellColumn): Kept {
+function* makeKeyframes(model: Model, column: CellColumn): Pieces<Kept> {
   const { count, end } = model.snapshots;
   const sums = new Float64Array(model.sites.count);
   const frames: Keyframe[] = [];
-  for (let s = 0, since = 0; s < count; s++) {
+  for (let s = 0, since = 0, told = 0; s < count; s++) {
     addCells(model, column, s, s + 1, sums);
+    if (end[s] - told > PIECE) {
+      told = end[s];
+      yield;
+    }
     if (end[s] - since < model.sites.count)
       continue;
     frames.push({ snapshot: s, sums: sums.slice() });
@@ -37,16 +42,22 @@ function makeKeyframes(model: Model, column: CellColumn): Kept {
   return { frames, last: null };
 }
 
-function keptOf(model: Model, column: CellColumn): Kept {
+function* keptOf(model: Model, column: CellColumn): Pieces<Kept> {
   const all = kept.get(model) ?? {};
   kept.set(model, all);
-  return (all[column] ??= makeKeyframes(model, column));
+  return (all[column] ??= yield* makeKeyframes(model, column));
+}
+
+// What is made once of a column, whatever the snapshot.
+export function* prepareColumn(model: Model, column: CellColumn): Pieces<void> {
+  yield* keptOf(model, column);
+  yield* heapSumsInPieces(model, column);
 }
 
 // Sums of a column's cells up to and with a snapshot, per site; before the first, zeros. The array
 // is shared: not to be written to.
 export function columnAt(model: Model, column: CellColumn, snapshot: number): Float64Array {
-  const held = keptOf(model, column);
+  const held = atOnce(keptOf(model, column));
   if (held.last?.snapshot === snapshot)
     return held.last.sums;
   let nearest: Keyframe | null = null;
@@ -67,12 +78,16 @@ const sumsOf = new WeakMap<Model, Partial<Record<CellColumn, Float64Array>>>();
 
 // Of the whole heap, up to and with each snapshot.
 export function heapSums(model: Model, column: CellColumn): Float64Array {
-  const all = sumsOf.get(model) ?? {};
-  sumsOf.set(model, all);
-  return (all[column] ??= makeSums(model, column));
+  return atOnce(heapSumsInPieces(model, column));
 }
 
-function makeSums(model: Model, column: CellColumn): Float64Array {
+export function* heapSumsInPieces(model: Model, column: CellColumn): Pieces<Float64Array> {
+  const all = sumsOf.get(model) ?? {};
+  sumsOf.set(model, all);
+  return (all[column] ??= yield* makeSums(model, column));
+}
+
+function* makeSums(model: Model, column: CellColumn): Pieces<Float64Array> {
   const { count, end, site } = model.snapshots;
   const { kind } = model.sites;
   const values = model.snapshots[column];
@@ -82,6 +97,7 @@ function makeSums(model: Model, column: CellColumn): Float64Array {
       if (kind[site[i]] !== SiteKind.pages)
         now += values[i];
     sums[s] = now;
+    yield;
   }
   return sums;
 }

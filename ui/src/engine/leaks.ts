@@ -4,12 +4,13 @@
 // whatever became of it. That a place was growing is a word beside its row, no rank.
 
 import { curve } from "./curves.ts";
-import { tellFates, type Fate } from "./fate.ts";
-import { group, type Group } from "./groups.ts";
+import { fatesInPieces, type Fate } from "./fate.ts";
+import { groupInPieces, group, type Group } from "./groups.ts";
 import { isNarrow, type View } from "./look.ts";
 import type { Model } from "./model.ts";
 import { weighIn } from "./narrow.ts";
-import { weigh } from "./question.ts";
+import { atOnce, Few, stretches, type Pieces } from "./pieces.ts";
+import { prepareWeights, weigh } from "./question.ts";
 
 export interface Leak {
   group: Group;
@@ -67,19 +68,46 @@ function narrowLeaks(view: View): Leaks {
   return { kept: kept.sort(byBytes), atEnd: [] };
 }
 
+// Numbers of a group that rows are made of.
+const READ = [
+  "nAlloc", "nFree", "bAlloc", "bFree", "beforeBlocks", "beforeBytes", "ageNs", "lifeNs", "nResize",
+] as const;
+
 const byBytes = (a: Leak, b: Leak) => b.bytes - a.bytes;
 
+const known = new Few<View, Leaks>(1);
+
 export function leaks(view: View): Leaks {
-  if (isNarrow(view.look))
-    return narrowLeaks(view);
+  return atOnce(leaksInPieces(view));
+}
+
+// Of what is asked again of the same view, the same rows.
+export function* leaksInPieces(view: View): Pieces<Leaks> {
+  return known.get(view, "") ?? known.keep(view, "",
+    isNarrow(view.look) ? narrowLeaks(view) : yield* makeLeaks(view));
+}
+
+function* makeLeaks(view: View): Pieces<Leaks> {
+  const GROUPS = 1 << 12;
   const { model } = view;
   const question = { measure: "total", unit: "bytes", from: null, to: null } as const;
-  const places = group(view, question, "place");
-  tellFates(model, places);
+  yield* prepareWeights(model, question);
+  const places = yield* groupInPieces(view, question, "place");
+  yield* places.prepare!(READ);
+  yield* fatesInPieces(model, places);
   const isKept = (one: Leak) => one.blocks > 0 || one.bytes > 0;
   const isHeldToEnd = (one: Group) => one.fate === "at the end" && one.nAlloc > one.nResize;
-  return {
-    kept: places.items.map((one) => keptLeak(model, one)).filter(isKept).sort(byBytes),
-    atEnd: places.items.filter(isHeldToEnd).map((one) => endLeak(model, one)).sort(byBytes),
-  };
+  const kept: Leak[] = [];
+  const atEnd: Leak[] = [];
+  yield* stretches(places.items.length, (from, past) => {
+    for (const one of places.items.slice(from, past)) {
+      const leak = keptLeak(model, one);
+      if (isKept(leak))
+        kept.push(leak);
+      if (isHeldToEnd(one))
+        atEnd.push(endLeak(model, one));
+    }
+  }, GROUPS);
+  yield;
+  return { kept: kept.sort(byBytes), atEnd: atEnd.sort(byBytes) };
 }

@@ -18,6 +18,7 @@
 import { standIns, withLibraries } from "./libraries.ts";
 import { FrameFlag, Layer, SiteKind, type Model } from "./model.ts";
 import { moduleName, modulePath, NONE } from "./names.ts";
+import { atOnce, stretches, type Pieces } from "./pieces.ts";
 import { parseRow, rowText } from "./rows.ts";
 
 export interface Look {
@@ -91,6 +92,7 @@ export interface View {
   // Of a part of one (partOf): what it is a part of, and per site whether it is in it; else itself.
   readonly whole: View;
   readonly only: Uint8Array | null;
+  prepareBlame?(): Pieces<void>;
 }
 
 export interface Blame {
@@ -336,7 +338,12 @@ class StackView implements View {
   }
 
   get blame(): Blame {
-    return (this.found ??= this.findBlame());
+    return this.found ?? atOnce(this.findBlame());
+  }
+
+  *prepareBlame(): Pieces<void> {
+    if (!this.found)
+      yield* this.findBlame();
   }
 
   set blame(found: Blame) {
@@ -360,14 +367,17 @@ class StackView implements View {
     return this.blame.caller[site];
   }
 
-  private findBlame(): Blame {
+  private *findBlame(): Pieces<Blame> {
+    const STACKS = 1 << 13;
     const { sites } = this.model;
     const none = () => new Uint32Array(sites.count).fill(NONE);
     const blame = { culprit: none(), via: none(), caller: none() };
-    for (let i = 0; i < sites.count; i++)
-      if (sites.kind[i] === SiteKind.heap)
-        this.blameSite(blame, i);
-    return blame;
+    yield* stretches(sites.count, (from, past) => {
+      for (let i = from; i < past; i++)
+        if (sites.kind[i] === SiteKind.heap)
+          this.blameSite(blame, i);
+    }, STACKS);
+    return (this.found = blame);
   }
 
   // Most often whom to blame is within a few frames, of stacks that may be tens of thousands deep.

@@ -43,7 +43,7 @@ export interface Nodes {
   count: number;
   parent: Uint32Array;
   frame: Uint32Array;
-  depth: Uint32Array; // of the root 0
+  depth: Uint16Array | Uint32Array; // of the root 0
 }
 
 // What rows and sites count. All exact integers.
@@ -79,16 +79,20 @@ export interface Histograms {
 
 export const SnapshotKind = { timed: 0, peak: 1, end: 2 } as const;
 
+// Whole numbers, as narrow as the block has them.
+export type Cells = Uint8Array | Uint16Array | Uint32Array | Int8Array | Int16Array | Int32Array |
+  Float64Array;
+
 export interface Snapshots {
   count: number;
   ns: Float64Array;
   kind: Uint8Array;
   end: Uint32Array; // per snapshot, where its cells end
   site: Uint32Array; // per cell
-  bytes: Float64Array; // change since the snapshot before
-  blocks: Float64Array;
-  nAlloc: Float64Array;
-  bAlloc: Float64Array;
+  bytes: Cells; // change since the snapshot before
+  blocks: Cells;
+  nAlloc: Cells;
+  bAlloc: Cells;
 }
 
 // Blocks of a site that were there at one snapshot and freed before a later one, by rising freed:

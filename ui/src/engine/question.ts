@@ -11,8 +11,9 @@
 // Whole runs are answered from the sites' own numbers, which are exact; parts from the snapshots.
 
 import { isKeptKnown, keptColumn } from "./kept.ts";
-import { columnAt, heapSums, leastBetween } from "./keyframes.ts";
+import { columnAt, heapSums, leastBetween, prepareColumn } from "./keyframes.ts";
 import { SiteKind, SnapshotKind, type Model, type Numbers } from "./model.ts";
+import type { Pieces } from "./pieces.ts";
 
 export type Measure = "peak" | "live" | "total" | "grown" | "leak" | "temp";
 export type Unit = "bytes" | "blocks";
@@ -204,6 +205,7 @@ function compute(model: Model, asked: Question): Float64Array {
 }
 
 const CACHE_MAX = 8;
+const CACHE_NUMBERS = 4_000_000; // of all, where that is less
 const cache = new WeakMap<Model, Map<string, Float64Array>>();
 
 // The weight of every site. Kept for the next few who ask the same: not to be written to.
@@ -214,9 +216,19 @@ export function weigh(model: Model, question: Question): Float64Array {
   const weights = held.get(key) ?? compute(model, question);
   held.delete(key);
   held.set(key, weights);
-  if (held.size > CACHE_MAX)
+  if (held.size > Math.max(2, Math.min(CACHE_MAX, CACHE_NUMBERS / weights.length)))
     held.delete(held.keys().next().value!);
   return weights;
+}
+
+// Makes what a question is answered from, and the answer.
+export function* prepareWeights(model: Model, question: Question): Pieces<void> {
+  const { measure, unit, from, to } = question;
+  if (from !== null || to !== null)
+    yield* prepareColumn(model, measure !== "total" ? unit : unit === "bytes" ? "bAlloc"
+      : "nAlloc");
+  weigh(model, question);
+  yield;
 }
 
 // Of a part of the run, where the snapshots' own sums tell it; null: they do not.

@@ -6,6 +6,7 @@
 import { compilePattern, type View } from "./look.ts";
 import type { Model } from "./model.ts";
 import { frameText, modulePath, NONE } from "./names.ts";
+import { atOnce, Few, PIECE, stretches, type Pieces } from "./pieces.ts";
 import type { Tree } from "./tree.ts";
 
 export interface Matches {
@@ -76,27 +77,76 @@ class Judge {
 // views: that of the tree; of a diff, those after and before. The pattern is looked for in what a
 // node says: function (or module and address), file, module. Throws on a pattern that is none.
 export function search(tree: Tree, views: readonly View[], pattern: string): Matches {
+  return atOnce(searchInPieces(tree, views, pattern));
+}
+
+const matchesOf = new Few<Tree, Matches>(1);
+
+// Of what is asked again of the same tree, the same matches.
+export function* searchInPieces(
+  tree: Tree, views: readonly View[], pattern: string,
+): Pieces<Matches> {
+  const held = matchesOf.get(tree, pattern);
+  if (held)
+    return held;
+  const matches = yield* makeMatches(tree, views, pattern);
+  yield* widthsInPieces(tree, matches.nodes);
+  return matchesOf.keep(tree, pattern, matches);
+}
+
+// Widths of the nodes before each one, and of those of them that match. They are whole numbers:
+// sums of them are exact.
+export interface Widths { all: Float64Array; matched: Float64Array }
+
+const allOf = new WeakMap<Tree, Float64Array>();
+const matchedOf = new WeakMap<Uint8Array, { tree: Tree; matched: Float64Array }>();
+
+function* sumWidths(tree: Tree, matches: Uint8Array | null): Pieces<Float64Array> {
+  const before = new Float64Array(tree.count + 1);
+  yield* stretches(tree.count, (from, past) => {
+    for (let node = from; node < past; node++)
+      before[node + 1] = before[node] + (!matches || matches[node] ? tree.width(node) : 0);
+  });
+  return before;
+}
+
+function* widthsInPieces(tree: Tree, matches: Uint8Array): Pieces<Widths> {
+  const all = allOf.get(tree) ?? (yield* sumWidths(tree, null));
+  allOf.set(tree, all);
+  const held = matchedOf.get(matches);
+  const matched = held?.tree === tree ? held.matched : yield* sumWidths(tree, matches);
+  matchedOf.set(matches, { tree, matched });
+  return { all, matched };
+}
+
+export function widthsOf(tree: Tree, matches: Uint8Array): Widths {
+  return atOnce(widthsInPieces(tree, matches));
+}
+
+function* makeMatches(tree: Tree, views: readonly View[], pattern: string): Pieces<Matches> {
   const judge = new Judge(tree, views, searchPattern(pattern));
   const { isByName } = judge;
   const nodes = new Uint8Array(tree.count);
   const isInside = new Uint8Array(tree.count); // it or a node above it matches
   const matches: Matches = { nodes, count: 0, total: 0 };
   let before = 0;
-  for (let i = 1; i < tree.count; i++) {
-    if (!tree.stacks(i))
-      continue;
-    const isMatch = isByName ? judge.byName(i) : judge.byFrame(i);
-    const wasInside = isInside[tree.parent[i]];
-    isInside[i] = isMatch || wasInside ? 1 : 0;
-    if (!isMatch)
-      continue;
-    nodes[i] = 1;
-    matches.count++;
-    if (wasInside)
-      continue;
-    matches.total += tree.total(i);
-    before += tree.isDiff ? tree.before(i) : 0;
-  }
+  yield* stretches(tree.count, (from, past) => {
+    for (let i = Math.max(1, from); i < past; i++) {
+      if (!tree.stacks(i))
+        continue;
+      const isMatch = isByName ? judge.byName(i) : judge.byFrame(i);
+      const wasInside = isInside[tree.parent[i]];
+      isInside[i] = isMatch || wasInside ? 1 : 0;
+      if (!isMatch)
+        continue;
+      nodes[i] = 1;
+      matches.count++;
+      if (wasInside)
+        continue;
+      matches.total += tree.total(i);
+      before += tree.isDiff ? tree.before(i) : 0;
+    }
+  });
   if (tree.isDiff)
     matches.before = before;
   return matches;
@@ -104,24 +154,41 @@ export function search(tree: Tree, views: readonly View[], pattern: string): Mat
 
 // Per site, whether a frame that is shown of its stack matches.
 export function searchSites(view: View, pattern: string): Uint8Array {
+  return atOnce(searchSitesInPieces(view, pattern));
+}
+
+const foundOf = new Few<View, Uint8Array>(1);
+
+export function* searchSitesInPieces(view: View, pattern: string): Pieces<Uint8Array> {
+  return foundOf.get(view, pattern) ??
+    foundOf.keep(view, pattern, yield* findSites(view, pattern));
+}
+
+function* findSites(view: View, pattern: string): Pieces<Uint8Array> {
   const { model, look } = view;
   const { nodes, sites } = model;
   const isMatch = frameMatcher(model, searchPattern(pattern));
   const found = new Uint8Array(sites.count);
   const isCut = look.focus.length + look.callers.length + look.callees.length > 0;
   const along = new Uint8Array(isCut ? 0 : nodes.count); // a node has what its parent has
-  for (let n = 1; n < along.length; n++) {
-    const frame = nodes.frame[n];
-    along[n] = along[nodes.parent[n]] ||
-      Number(view.shows(frame) && isMatch(view.standsFor(frame)));
-  }
-  for (let i = 0; i < sites.count; i++) {
-    if (!view.wanted[i])
-      continue;
-    const culprit = view.standsFor(view.culprit(i)); // shown even where all frames are folded
-    found[i] = Number((!isCut && along[sites.node[i]]) || (culprit !== NONE && isMatch(culprit)) ||
-      (isCut && view.framesOf(i).some(isMatch)));
-  }
+  if (view.whole.prepareBlame)
+    yield* view.whole.prepareBlame();
+  yield* stretches(along.length, (from, past) => {
+    for (let n = Math.max(1, from); n < past; n++) {
+      const frame = nodes.frame[n];
+      along[n] = along[nodes.parent[n]] ||
+        Number(view.shows(frame) && isMatch(view.standsFor(frame)));
+    }
+  });
+  yield* stretches(sites.count, (from, past) => {
+    for (let i = from; i < past; i++) {
+      if (!view.wanted[i])
+        continue;
+      const culprit = view.standsFor(view.culprit(i)); // shown even where all frames are folded
+      found[i] = Number((!isCut && along[sites.node[i]]) ||
+        (culprit !== NONE && isMatch(culprit)) || (isCut && view.framesOf(i).some(isMatch)));
+    }
+  }, isCut ? PIECE / 8 : PIECE);
   return found;
 }
 

@@ -14,6 +14,7 @@
 // what is found on the way is then laid out level by level.
 
 import { NONE } from "./names.ts";
+import { atOnce, stretches, type Pieces } from "./pieces.ts";
 import type { Trie } from "./trie.ts";
 
 export interface Skeleton {
@@ -43,7 +44,7 @@ interface Forest {
   count: number;
   parent: Uint32Array;
   name: Uint32Array;
-  deep: Uint32Array;
+  deep: Uint8Array | Uint32Array;
   leaf: Uint32Array; // per site of all
   isFolded: boolean;
 }
@@ -78,15 +79,25 @@ function joinTries(tries: Trie[], namesOf: Uint32Array[]): Forest {
 export function markSteps(
   parent: Uint32Array, count: number, leaf: Uint32Array, weights: Float64Array[] | null,
 ): Uint8Array {
+  return atOnce(markInPieces(parent, count, leaf, weights));
+}
+
+export function* markInPieces(
+  parent: Uint32Array, count: number, leaf: Uint32Array, weights: Float64Array[] | null,
+): Pieces<Uint8Array> {
   const isOnWay = new Uint8Array(count);
   const marked = weights ?? [null];
   for (const weight of marked)
-    for (let site = 0; site < leaf.length; site++)
-      if (leaf[site] !== NONE && (!weight || weight[site] !== 0))
-        isOnWay[leaf[site]] = 1;
-  for (let i = count - 1; i > 0; i--)
-    if (isOnWay[i])
-      isOnWay[parent[i]] = 1;
+    yield* stretches(leaf.length, (from, past) => {
+      for (let site = from; site < past; site++)
+        if (leaf[site] !== NONE && (!weight || weight[site] !== 0))
+          isOnWay[leaf[site]] = 1;
+    });
+  yield* stretches(count - 1, (from, past) => {
+    for (let i = count - 1 - from; i > count - 1 - past; i--)
+      if (isOnWay[i])
+        isOnWay[parent[i]] = 1;
+  });
   return isOnWay;
 }
 
@@ -294,7 +305,11 @@ function layOut(walk: Walk, forest: Forest): Skeleton {
 }
 
 export function makeSkeleton(trie: Trie): Skeleton {
-  return layOut(new Walk(trie), trie);
+  const { name } = trie;
+  if (!name)
+    throw new Error("a trie has lost its names before it had a skeleton");
+  const forest = { ...trie, name };
+  return layOut(new Walk(forest), forest);
 }
 
 // namesOf: per trie, per frame of its model, a name that both share.

@@ -5,7 +5,8 @@
 // weight goes through. Found out node by node, since few of them are ever seen.
 
 import type { View } from "./look.ts";
-import { markSteps, SEVERAL, type Skeleton } from "./skeleton.ts";
+import { atOnce, type Pieces } from "./pieces.ts";
+import { markInPieces, SEVERAL, type Skeleton } from "./skeleton.ts";
 import type { Teller } from "./tree.ts";
 import type { Trie } from "./trie.ts";
 
@@ -106,8 +107,15 @@ export class StepTeller implements Teller {
   }
 
   private isOnWay(step: number): boolean {
-    this.marks ??= this.parts.map(({ trie, weights }) =>
-      markSteps(trie.parent, trie.count, trie.leaf, weights));
-    return this.marks[this.partOf(step)][this.indexOf(step)] !== 0;
+    const marks = this.marks ?? atOnce(this.prepare());
+    return marks[this.partOf(step)][this.indexOf(step)] !== 0;
+  }
+
+  // Makes what nodes are told by that stand for several steps.
+  *prepare(): Pieces<Uint8Array[]> {
+    const marks: Uint8Array[] = [];
+    for (const { trie, weights } of this.parts)
+      marks.push(yield* markInPieces(trie.parent, trie.count, trie.leaf, weights));
+    return (this.marks = marks);
   }
 }

@@ -18,6 +18,7 @@
 import { joinNames } from "./match.ts";
 import { weightsLeft, type View } from "./look.ts";
 import { NONE } from "./names.ts";
+import { atOnce, Few, stretches, type Pieces } from "./pieces.ts";
 import { makeJointSkeleton, makeSkeleton, type Skeleton } from "./skeleton.ts";
 import { StepTeller, type Part } from "./steps.ts";
 import { ownReach, trieOf, type Trie } from "./trie.ts";
@@ -182,16 +183,22 @@ export class Tree {
 }
 
 // Widths are without signs, since numbers of a damaged capture may be negative.
-export function sumUp({ slots }: Skeleton, weights: Float64Array): Sums {
+export function sumUp(skeleton: Skeleton, weights: Float64Array): Sums {
+  return atOnce(sumsInPieces(skeleton, weights));
+}
+
+function* sumsInPieces({ slots }: Skeleton, weights: Float64Array): Pieces<Sums> {
   const total = new Float64Array(slots.count + 1);
   const stacks = new Uint32Array(slots.count + 1);
   let isSigned = false;
-  for (let i = 0; i < slots.count; i++) {
-    const weight = weights[slots.stack[i]];
-    total[i + 1] = total[i] + weight;
-    stacks[i + 1] = stacks[i] + (weight === 0 ? 0 : 1);
-    isSigned ||= weight < 0;
-  }
+  yield* stretches(slots.count, (from, past) => {
+    for (let i = from; i < past; i++) {
+      const weight = weights[slots.stack[i]];
+      total[i + 1] = total[i] + weight;
+      stacks[i + 1] = stacks[i] + (weight === 0 ? 0 : 1);
+      isSigned ||= weight < 0;
+    }
+  });
   const width = isSigned ? new Float64Array(slots.count + 1) : total;
   for (let i = 0; isSigned && i < slots.count; i++)
     width[i + 1] = width[i] + Math.abs(total[i + 1] - total[i]);
@@ -235,14 +242,39 @@ export function ownSkeleton(trie: Trie, made?: Skeleton): Skeleton {
   return skeletonOf(trie, trie, () => made ?? makeSkeleton(trie));
 }
 
-// Of a part of a view its nodes are those of the whole.
-export function buildTree(view: View, all: Float64Array, options: TreeOptions): Tree {
+const KEPT_MAX = 2;
+const kept = new Few<Float64Array, Tree>(KEPT_MAX); // by weights
+const numberOf = new WeakMap<View, number>();
+let nViews = 0;
+
+function keyOf(view: View, { inverted, byLine }: TreeOptions): string {
+  const number = numberOf.get(view) ?? nViews++;
+  numberOf.set(view, number);
+  return `${number} ${inverted} ${byLine}`;
+}
+
+export function buildTree(view: View, weights: Float64Array, options: TreeOptions): Tree {
+  return atOnce(treeInPieces(view, weights, options));
+}
+
+// Of what is asked again while somebody has the weights, the same tree. Of a part of a view its
+// nodes are those of the whole.
+export function* treeInPieces(
+  view: View, all: Float64Array, options: TreeOptions,
+): Pieces<Tree> {
+  const key = keyOf(view, options);
+  const held = kept.get(all, key);
+  if (held)
+    return held;
   const { whole } = view;
   const weights = weightsLeft(view, all);
   const trie = trieOf(whole, options.inverted, options.byLine);
   const skeleton = ownSkeleton(trie);
   const teller = new StepTeller(skeleton, [{ view: whole, trie, weights: [weights] }]);
-  return new Tree(skeleton, sumUp(skeleton, weights), teller);
+  if (skeleton.more.length)
+    yield* teller.prepare();
+  const sums = yield* sumsInPieces(skeleton, weights);
+  return kept.keep(all, key, new Tree(skeleton, sums, teller));
 }
 
 // What one side has no room for would seem to be gone, or new.

@@ -16,9 +16,9 @@ const CYCLE_MAX = 8; // functions that call each other in turn, as src/view/tree
 export interface Trie {
   count: number; // step 0 is the root; a step's index is above its parent's
   parent: Uint32Array;
-  frame: Uint32Array;
-  name: Uint32Array; // of the frame
-  deep: Uint32Array;
+  frame: Uint16Array | Uint32Array;
+  name: Uint32Array | null; // of the frame; null: what it is needed for is made (narrowed)
+  deep: Uint8Array | Uint32Array;
   oneLine: Uint8Array;
   isFolded: boolean; // some steps are on no stack's way
   reach: number; // frames of a stack that are followed at most; 0: all
@@ -244,6 +244,23 @@ function endOf(view: View, site: number, builder: Builder): number {
   for (let i = view.readFrames(site) - 1; i >= 0; i--)
     path = builder.step(path, view.read[i]);
   return path;
+}
+
+// As small as its numbers let it be, for whoever keeps it when its skeleton is made.
+export function narrowed(trie: Trie): Trie {
+  const { frame, deep, count } = trie;
+  let most = 0;
+  let deepest = 0;
+  for (let i = 1; i < count; i++) { // the root has no frame
+    most = Math.max(most, frame[i]);
+    deepest = Math.max(deepest, deep[i]);
+  }
+  return {
+    ...trie, name: null, parent: trie.parent.slice(0, count),
+    oneLine: trie.oneLine.slice(0, count),
+    frame: most < 1 << 16 ? Uint16Array.from(frame.subarray(0, count)) : frame.slice(0, count),
+    deep: deepest < 1 << 8 ? Uint8Array.from(deep.subarray(0, count)) : deep.slice(0, count),
+  };
 }
 
 interface Kept {

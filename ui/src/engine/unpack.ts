@@ -18,22 +18,31 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-// Tells which part of the pieces has gone through; each is let go by then.
-function told(pieces: string[], tell: (part: number) => void) {
+// Some of the pieces at a time, each in base64 by itself, and in the end none: what has gone
+// through need not be kept by anybody.
+export interface Supply {
+  count: number; // of all pieces
+  next(): string[] | Promise<string[]>;
+}
+
+// Tells which part of the pieces has gone through.
+function told({ count, next }: Supply, tell: (part: number) => void) {
   let at = 0;
   return new ReadableStream<BufferSource>({
-    pull(controller) {
-      tell(at / pieces.length);
-      controller.enqueue(bytesOf(pieces[at]));
-      pieces[at++] = "";
-      if (at >= pieces.length)
+    async pull(controller) {
+      const pieces = await next();
+      for (const piece of pieces)
+        controller.enqueue(bytesOf(piece));
+      at += pieces.length;
+      tell(Math.min(1, at / count));
+      if (!pieces.length)
         controller.close();
     },
   });
 }
 
 export async function unpacked(
-  pieces: string[], tell: (part: number) => void = () => {},
+  pieces: Supply, tell: (part: number) => void = () => {},
 ): Promise<ArrayBuffer> {
   if (typeof DecompressionStream === "undefined")
     throw new Error("This browser is too old to unpack the report: it has no DecompressionStream.");

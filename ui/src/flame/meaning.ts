@@ -5,6 +5,7 @@
 // or ▼.
 
 import type { Unit } from "../engine/question.ts";
+import { widthsOf, type Widths } from "../engine/search.ts";
 import { TERMS } from "../engine/terms.ts";
 import type { Tree } from "../engine/tree.ts";
 import { amount, type Mark } from "../engine/units.ts";
@@ -25,8 +26,7 @@ const GROWN = [Style.grownWeak, Style.grownSome, Style.grown];
 const SHRUNK = [Style.shrunkWeak, Style.shrunkSome, Style.shrunk];
 
 export class TreeMeaning implements Meaning {
-  private readonly matchedBefore: Float64Array | null; // per node, the width before it that matches
-  private readonly widthBefore: Float64Array | null; // and all of it
+  private readonly widths: Widths | null; // of a search
 
   constructor(
     readonly tree: Tree,
@@ -34,8 +34,7 @@ export class TreeMeaning implements Meaning {
     readonly options: MeaningOptions,
   ) {
     const { matches } = options;
-    this.matchedBefore = matches && sumWidths(tree, (node) => matches[node] > 0);
-    this.widthBefore = matches && sumWidths(tree, () => true);
+    this.widths = matches && widthsOf(tree, matches);
   }
 
   style(node: number): number {
@@ -79,12 +78,13 @@ export class TreeMeaning implements Meaning {
   }
 
   get isSearched(): boolean {
-    return this.matchedBefore !== null;
+    return this.widths !== null;
   }
 
   matchOf(first: number, past: number): number {
-    const [matched, all] = [this.matchedBefore, this.widthBefore];
-    if (!matched || !all || all[past] <= all[first]) return 0;
+    if (!this.widths) return 0;
+    const { matched, all } = this.widths;
+    if (all[past] <= all[first]) return 0;
     return (matched[past] - matched[first]) / (all[past] - all[first]);
   }
 
@@ -96,12 +96,4 @@ export class TreeMeaning implements Meaning {
 
 function arrow(n: number): string {
   return n > 0 ? TERMS.more.text : n < 0 ? TERMS.less.text : "= ";
-}
-
-// Widths are whole numbers: sums of them are exact.
-function sumWidths(tree: Tree, isOne: (node: number) => boolean): Float64Array {
-  const before = new Float64Array(tree.count + 1);
-  for (let node = 0; node < tree.count; node++)
-    before[node + 1] = before[node] + (isOne(node) ? tree.width(node) : 0);
-  return before;
 }

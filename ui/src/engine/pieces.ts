@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Work in pieces: of a million stacks much takes longer than anybody should wait for the page to
+// answer. Whoever runs such work may do something else after each piece; whoever does not care runs
+// it at once. There is one way to work something out, and so one answer.
+
+export type Pieces<T> = Generator<undefined, T, undefined>;
+
+export const PIECE = 1 << 16; // of stacks, cells and the like: a few milliseconds
+
+export function atOnce<T>(work: Pieces<T>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done)
+      return value;
+  }
+}
+
+// 0 to count - 1, stretch by stretch.
+export function* stretches(
+  count: number, work: (from: number, past: number) => void, size = PIECE,
+): Pieces<void> {
+  for (let from = 0; from < count; from += size) {
+    work(from, Math.min(count, from + size));
+    yield;
+  }
+}
+
+// The latest few answers to questions about something, as long as that is there.
+export class Few<O extends object, T> {
+  private readonly kept = new WeakMap<O, Map<string, T>>();
+
+  constructor(private readonly most: number) {}
+
+  get(of: O, key: string): T | undefined {
+    const held = this.kept.get(of);
+    const value = held?.get(key);
+    if (value !== undefined) {
+      held!.delete(key);
+      held!.set(key, value);
+    }
+    return value;
+  }
+
+  keep(of: O, key: string, value: T): T {
+    const held = this.kept.get(of) ?? new Map<string, T>();
+    this.kept.set(of, held);
+    held.delete(key);
+    held.set(key, value);
+    if (held.size > this.most)
+      held.delete(held.keys().next().value!);
+    return value;
+  }
+}
+
+// ---- sorting ----
+
+function merge(
+  from: Float64Array, to: Float64Array, left: number, middle: number, past: number,
+): void {
+  for (let i = left, a = left, b = middle; i < past; i++)
+    to[i] = b >= past || (a < middle && from[a] <= from[b]) ? from[a++] : from[b++];
+}
+
+// Rising.
+function* sortKeys(keys: Float64Array): Pieces<Float64Array> {
+  yield* stretches(keys.length, (from, past) => keys.subarray(from, past).sort());
+  let [now, next] = [keys, keys.length > PIECE ? new Float64Array(keys.length) : keys];
+  for (let run = PIECE; run < keys.length; run *= 2) {
+    for (let left = 0; left < keys.length; left += 2 * run) {
+      const middle = Math.min(keys.length, left + run);
+      merge(now, next, left, middle, Math.min(keys.length, left + 2 * run));
+      yield;
+    }
+    [now, next] = [next, now];
+  }
+  return now;
+}
+
+const EXACT = 2 ** 53;
+const FEW = 2048; // are sorted in no time
+
+// Whether a value and a place beside it fit into one number.
+function fits(values: Float64Array, order: Uint32Array, from: number, past: number): number | null {
+  let [least, most, isWhole] = [Infinity, -Infinity, true];
+  for (let i = from; i < past; i++) {
+    const value = values[order[i]];
+    isWhole &&= Number.isInteger(value);
+    least = Math.min(least, value);
+    most = Math.max(most, value);
+  }
+  return isWhole && (most - least + 1) * (past - from) < EXACT ? most : null;
+}
+
+// Sorts a stretch of indexes by falling value, those of one value by the values of the next level;
+// equals stay as they are.
+export function* sortByFalling(
+  order: Uint32Array, levels: readonly Float64Array[], from = 0, past = order.length,
+): Pieces<void> {
+  const [values, ...further] = levels;
+  const n = past - from;
+  if (!values || n < 2)
+    return;
+  const most = n > FEW ? fits(values, order, from, past) : null;
+  if (most === null) {
+    order.subarray(from, past).sort((a, b) => levels.reduce((found, one) =>
+      found || one[b] - one[a], 0));
+    return;
+  }
+  const keys = new Float64Array(n);
+  for (let i = 0; i < n; i++)
+    keys[i] = (most - values[order[from + i]]) * n + i;
+  yield;
+  const before = order.slice(from, past);
+  const sorted = yield* sortKeys(keys);
+  yield* stretches(n, (a, b) => {
+    for (let i = a; i < b; i++)
+      order[from + i] = before[sorted[i] % n];
+  });
+  for (let i = from, since = 0; i < past && further.length;) {
+    let end = i + 1;
+    while (end < past && values[order[end]] === values[order[i]])
+      end++;
+    yield* sortByFalling(order, further, i, end);
+    if ((since += end - i) >= PIECE) {
+      since = 0;
+      yield;
+    }
+    i = end;
+  }
+}
