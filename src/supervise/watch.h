@@ -17,7 +17,8 @@
 #include "supervise/kin.h"
 #include "model/model.h"
 
-#define TIDE_WATCH_MAX_IMAGES 256 // kept one by one: those with the largest peaks
+#define TIDE_WATCH_MAX_IMAGES 256   // kept one by one: those with the largest peaks
+#define TIDE_WATCH_MAX_DRAFTED 4096 // of those that live, in what is asked for meanwhile
 
 struct tide_watch_options {
   uint32_t root_pid;       // of the command

@@ -54,10 +54,15 @@ enum tide_err tide_watch_make_draft(struct tide_watch *watch, bool is_brief, con
     capture->taken = tide_strdup(taken);
     capture->finished = true;
   }
-  for (size_t i = 0; i < watch->n_living && n_more < TIDE_WATCH_MAX_IMAGES; i++) {
+  uint32_t n_left_out = 0;
+  for (size_t i = 0; i < watch->n_living; i++) {
     struct tide_watched *w = watch->living[i];
     if (!tide_watched_is_ready(watch, w, before_ns))
       continue;
+    if (n_more == TIDE_WATCH_MAX_DRAFTED) {
+      n_left_out++;
+      continue;
+    }
     more[n_more].number = w->number;
     tide_watched_read(watch, w, before_ns, is_brief ? TIDE_READ_BRIEF : TIDE_READ_WHOLE,
                       &more[n_more].image);
@@ -66,6 +71,7 @@ enum tide_err tide_watch_make_draft(struct tide_watch *watch, bool is_brief, con
     n_more++;
   }
   tide_gallery_hang(&watch->gallery, more, n_more, capture);
+  capture->n_images_left_out += n_left_out;
   if (is_brief)
     shorten(capture);
   enum tide_err err = capture->n_images

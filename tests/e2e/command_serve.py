@@ -20,12 +20,22 @@ from ground import expect, finish, test, wait_for
 # told; ends at the end of what it is told.
 HOLDER = """
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 static void *volatile kept[2000];
 __attribute__((noipa)) static void hold(int i) { kept[i] = malloc(100); }
 __attribute__((noipa)) static void use(void) { free(malloc(100)); }
+static void work(void) // a block, as long as its parent lives
+{
+  if (fork() == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    kept[0] = malloc(1000);
+    pause();
+  }
+}
 int main(int argc, char **argv)
 {
   char c;
@@ -37,6 +47,7 @@ int main(int argc, char **argv)
   if (argc > 1) wait(0);
   while (n < 1000) hold(n++);
   for (int i = 0; i < 500; i++) use();
+  for (int i = argc > 1 ? atoi(argv[1]) : 0; i > 0; i--) work();
   if (argc > 1 && fork() == 0)
     for (int i = 0; i < 100; i++) hold(n++);
   if (write(1, "ready\\n", 6) != 6) return 1;
@@ -299,6 +310,20 @@ def serve_processes(ground):
         expect(profile_of(ground, body)["totals"]["live_blocks"] == 1100, "not all")
         status, headers, body = service.ask("/debug/pprof/heap?process=999999999")
         expect(status == 404 and headers["X-Go-Pprof"] == "1", f"{status} {body}")
+
+
+@test
+def serve_hundreds_of_processes(ground):
+    """More than a capture keeps one by one: no sum lacks any."""
+    n = 260
+    with serving(ground, arguments=(str(n),)) as service:
+        wait_for(lambda: service.metrics()["tidemark_processes"] == 2 + n, "all workers")
+
+        def live():
+            body = service.get("/debug/pprof/heap?process=all")
+            return profile_of(ground, body)["totals"]["live_blocks"]
+
+        wait_for(lambda: live() == 1100 + n, "their blocks")
 
 
 @test
