@@ -202,6 +202,13 @@ export const tests = {
     await page.locator(".bands button.band").first().waitFor();
     const cards = page.locator(".card:visible");
     expectEqual(await cards.count(), 3, "cards beside a graph with room");
+    const ends = await page.locator(".card-name b, .band-name").evaluateAll((names) => {
+      const right = (of) => of.getBoundingClientRect().right;
+      const seen = names.filter((name) => name.querySelector(".middle") && name.checkVisibility());
+      const end = (name) => name.querySelector(".middle > span:last-child");
+      return seen.map((name) => right(end(name)) <= right(name) + 1);
+    });
+    expect(ends.length >= 3 + 4 && ends.every(Boolean), `ends of names that are seen: ${ends}`);
     for (const pane of ["overview", "graph"]) {
       await page.locator(`#tab-${pane}`).click();
       await shown(page);

@@ -18,6 +18,7 @@ import { amount, count, share, EXACT } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { groupPlace, nameToShow, shortGroupName } from "./columns.ts";
 import { stepTo, stepToCard, unselected } from "./finding_step.ts";
+import { Middle } from "./parts.tsx";
 import { model, question } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
@@ -99,7 +100,9 @@ function One({ card, isFirst }: { card: Card; isFirst: boolean }) {
         <p class="card-name" title={group ? groupHint(of, card) : undefined}>
           {group ? (
             <>
-              <b>{shortGroupName(of, group)}</b>{" "}
+              <b>
+                <Middle text={shortGroupName(of, group)} />
+              </b>{" "}
               <span class="muted">{groupPlace(of, group)}</span>
             </>
           ) : (

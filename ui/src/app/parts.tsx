@@ -18,6 +18,20 @@ export function Bar({ part, whole }: { part: number; whole: number }) {
   );
 }
 
+const TAIL = 9; // characters
+
+// A name that is cut in its middle where there is no room: siblings differ at their ends.
+export function Middle({ text }: { text: string }) {
+  const at = text.length - TAIL;
+  if (at < TAIL) return <>{text}</>;
+  return (
+    <span class="middle">
+      <span>{text.slice(0, at)}</span>
+      <span>{text.slice(at)}</span>
+    </span>
+  );
+}
+
 export interface Way {
   words: string;
   step: Partial<State>;

@@ -20,6 +20,7 @@ import { amount } from "../engine/units.ts";
 import { groupName, groupPlace, hasCurve, toldNames } from "./columns.ts";
 import { later } from "./later.ts";
 import { endNs, moment } from "./moments.ts";
+import { Middle } from "./parts.tsx";
 import { aimOf, partStep } from "./row_actions.tsx";
 import { left, model, question } from "./session.ts";
 import { use } from "./signals.ts";
@@ -226,7 +227,10 @@ export function BandList({ cursor }: { cursor: number | null }) {
             onClick={() => selectBand(i)}
           >
             <span class="swatch" style={{ background: `var(${bandColour(i)})` }} />
-            <span class="band-name">{names[i]}</span> <b>{text(live)}</b>
+            <span class="band-name">
+              <Middle text={names[i]} />
+            </span>{" "}
+            <b>{text(live)}</b>
           </button>
         </li>
       ))}
