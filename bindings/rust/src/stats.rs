@@ -182,6 +182,16 @@ impl Region {
         }
     }
 
+    /// What the process, or this thread, had allocated and freed in all when the region began or
+    /// was reset. All 0 without a recorder.
+    ///
+    /// # Panics
+    ///
+    /// As [`change`](Self::change).
+    pub fn initial(&self) -> Stats {
+        Stats::from(known(recorder::stats(self.whose))) - self.change()
+    }
+
     /// What has changed since the region began, or was reset. All 0 without a recorder.
     ///
     /// # Panics

@@ -66,6 +66,19 @@ fn a_resize_is_counted_as_stats_alloc_and_as_dhat_do() {
 }
 
 #[test]
+fn a_region_knows_what_was_before_it() {
+    let mut region = Region::thread();
+    let before = region.initial();
+    let kept = block(10);
+    assert_eq!(region.initial(), before);
+    let change = region.change();
+    assert_eq!(change.bytes_allocated, wanted(10));
+    region.reset();
+    assert_eq!(region.initial(), before + change);
+    drop(kept);
+}
+
+#[test]
 fn a_region_begins_anew() {
     let mut region = Region::thread();
     drop(block(10));
