@@ -148,6 +148,7 @@ export const tests = {
   async verdict_says_the_report(ground, look) {
     const report = ground.json("report", "phases.tide");
     const page = await look(ground.served.url);
+    await page.locator(".verdict summary").click(); // what cards say, too
     const shown = await page.getByLabel("What happened").innerText();
     const text = shown.replaceAll("\u00a0", " "); // which keeps a number and its unit together
     const { peak_bytes, live_bytes } = report.totals;

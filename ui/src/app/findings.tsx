@@ -192,14 +192,14 @@ function threadWords(of: Model, { thread, threads }: Card): string {
   return `${one} ${name}${others}`;
 }
 
-// What to do, and folded beneath it what is below the program's own line.
+// What to do, in a line; open, all that is said, and what is below the program's own line.
 function Path({ card: { path, finding }, card }: { card: Card }) {
   const of = use(model);
-  if (!path.length) return finding ? <p class="advice">{finding.advice}</p> : null;
+  if (!path.length && !finding) return null;
   return (
     <details class="card-path">
       <summary>{finding?.advice ?? shown(`via ${nameToShow(of, path[0])}`)}</summary>
-      {finding && <p>By way of:</p>}
+      {finding && path.length > 0 && <p>By way of:</p>}
       <Frames card={card} />
     </details>
   );

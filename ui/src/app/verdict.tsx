@@ -60,7 +60,7 @@ function stepOf(sentence: Sentence): Partial<State> | null {
 // is a click away, so that the graph has its room.
 const later: SentenceKind[] = ["rss", "pages", "churn", "allocators"];
 
-// What the cards say, too, where they say what is wrong.
+// What cards say, too.
 const onCards: SentenceKind[] = ["culprit", "leak", "end"];
 
 // What leads: how high the heap was, and whatever is a reason not to believe the rest.
@@ -68,7 +68,7 @@ const leads: SentenceKind[] = ["peak", "unrecorded"];
 
 export function Verdict() {
   const all = use(sentences);
-  const isOnCards = use(cards).some(({ finding }) => finding?.kind === "fault");
+  const isOnCards = use(cards).length > 0;
   const isLater = ({ kind, warning }: Sentence) =>
     (later.includes(kind) || (isOnCards && onCards.includes(kind))) && !warning;
   const isNote = ({ kind }: Sentence) => kind === "note";
