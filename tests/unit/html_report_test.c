@@ -54,7 +54,8 @@ static enum tide_err write_html(size_t image_idx, size_t n_sides, uint64_t limit
   profile = tide_profile_new(capture, image_idx);
   naming = tide_naming_new_from(profile->image, &tide_indexer_names);
   const struct tide_html_side side = {profile, naming, "a.tide"}, sides[] = {side, side};
-  const struct tide_html_report report = {&page, sides, n_sides, limit};
+  const struct tide_html_report report = {
+      .page = &page, .sides = sides, .n_sides = n_sides, .limit_bytes = limit};
   tide_sink_init(&sink, NULL);
   return tide_html_report_write(&report, &sink, &told, diag);
 }

@@ -223,6 +223,7 @@ static void many_snapshots_of_a_large_heap_are_read_back(void **state)
   image->n_sites = 0; // a small file
   for (size_t i = 1; i < image->n_frames; i++)
     image->frames[i] = (struct tide_frame){.parent = (uint32_t)i - 1, .pc = 16 * i};
+  free(image->snapshots);
   image->snapshots = tide_alloc_array(SNAPSHOTS, sizeof *image->snapshots);
   image->n_snapshots = SNAPSHOTS;
   for (size_t i = 0; i < SNAPSHOTS; i++) {
