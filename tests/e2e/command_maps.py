@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import record
-from ground import expect, test
+from ground import expect, test, wait_for
 
 PAGE = os.sysconf("SC_PAGESIZE")
 KIB, MIB = 1 << 10, 1 << 20
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
 class Standing:
     """A program that stands still while it is looked at."""
 
-    def __init__(self, ground, prog, *arguments, recorded=True):
+    def __init__(self, ground, prog, *arguments, recorded=True, is_still=True):
         self.ground = ground
         out = ground.scratch / "standing.tide"
         run = [ground.tidemark, "run", "-q", "-f", "-o", out, "--"] if recorded else []
@@ -333,6 +333,13 @@ class Standing:
                                       bufsize=1)
         self.said, pid = self.child.stdout.readline().split()
         self.pid = int(pid)
+        if is_still:
+            wait_for(self.rests, "it to stand still")
+
+    def rests(self):
+        """What a thread does from its last word to its wait touches a page or two."""
+        tasks = pathlib.Path(f"/proc/{self.pid}/task").glob("*/stat")
+        return all(") S " in task.read_text() for task in tasks)
 
     def __enter__(self):
         return self
@@ -585,7 +592,7 @@ def maps_tells_stacks_apart(ground):
 @test
 def maps_of_one_that_goes_on(ground):
     """Nothing is lost or told twice while it changes; what could not be told is said."""
-    with Standing(ground, ground.build("moving", MOVING, "-pthread")) as moving:
+    with Standing(ground, ground.build("moving", MOVING, "-pthread"), is_still=False) as moving:
         for _ in range(5):
             table = moving.table()
             low, high = sorted((table["rss_before"], table["rss_after"]))
@@ -622,7 +629,7 @@ int main(void)
   return stand_and_trim();
 }
 """, "-pthread")
-    with Standing(ground, prog, recorded=False) as growing:
+    with Standing(ground, prog, recorded=False, is_still=False) as growing:
         for _ in range(40):
             table = growing.table()
             low, high = sorted((table["rss_before"], table["rss_after"]))
