@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -60,12 +61,40 @@ static void set_regs(pid_t tid, struct user_regs_struct *regs)
   trace(PTRACE_SETREGSET, tid, NT_PRSTATUS, (uint64_t)&whole);
 }
 
+// A thread that makes its process another program waits, with the process locked, until all others
+// have ended and whoever traces them has noticed. To seize it waits for that lock.
+static void notice_ended(int signal)
+{
+  (void)signal;
+  int saved = errno;
+  siginfo_t ended = {0};
+  while (!waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | __WALL | __WNOTHREAD) && ended.si_pid)
+    ended.si_pid = 0;
+  errno = saved;
+}
+
+// While it waits, the handler runs now and then.
+static long seize_noticing(pid_t tid)
+{
+  const struct timeval often = {0, 50000};
+  setitimer(ITIMER_REAL, &(struct itimerval){often, often}, NULL);
+  long failed = trace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD);
+  int why = errno;
+  setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+  errno = why;
+  return failed;
+}
+
 void tide_tracer_init(struct tide_tracer *tracer, const struct tide_outside *outside)
 {
-  sigset_t child;
+  sigset_t child, alarms;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   sigprocmask(SIG_BLOCK, &child, NULL);
+  sigaction(SIGALRM, &(struct sigaction){.sa_handler = notice_ended, .sa_flags = SA_RESTART}, NULL);
+  sigemptyset(&alarms);
+  sigaddset(&alarms, SIGALRM);
+  sigprocmask(SIG_UNBLOCK, &alarms, NULL);
   *tracer = (struct tide_tracer){.outside = outside, .recorder_pid = (uint32_t)getpid()};
 }
 
@@ -182,7 +211,7 @@ enum seized { SEIZED, PASSED_OVER, REFUSED };
 // A thread that became a new program has another number, its process's, and is seized still.
 static bool ask_to_seize(pid_t pid, pid_t tid)
 {
-  if (!trace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD))
+  if (!seize_noticing(tid))
     return true;
   int why = errno;
   bool is_ours = why == EPERM && tide_thread_tracer(pid, tid) == getpid();
