@@ -318,7 +318,7 @@ def page_lines(entry):
     lines = ["The page from a file in which nothing is gathered: until the graph is painted, the "
              "longest that the page did not answer meanwhile, and memory of the browser's process; "
              "then every view for the first time, one after another; then how long after a move "
-             "over the timeline everything is drawn again. In ms, and MiB.", ""]
+             "over the timeline everything is drawn again. In ms, and MiB; each measured once.", ""]
     lines += header(["Stacks", "MB in the file", "graph", "CPU", "longest block", "memory",
                      "slowest view", "longest block", "memory", "after a move"])
     lines += [page_file_row(one) for one in entry["files"]] + [""]

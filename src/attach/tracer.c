@@ -63,24 +63,28 @@ static void set_regs(pid_t tid, struct user_regs_struct *regs)
 
 // A thread that makes its process another program waits, with the process locked, until all others
 // have ended and whoever traces them has noticed. To seize it waits for that lock.
+static const struct tide_tracer *noticing; // whose threads, for as long as it is on
+
 static void notice_ended(int signal)
 {
   (void)signal;
   int saved = errno;
-  siginfo_t ended = {0};
-  while (!waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | __WALL | __WNOTHREAD) && ended.si_pid)
-    ended.si_pid = 0;
+  siginfo_t ended;
+  for (size_t i = 0; noticing && i < noticing->n; i++)
+    waitid(P_PID, (id_t)noticing->threads[i].tid, &ended, WEXITED | WNOHANG | __WALL);
   errno = saved;
 }
 
 // While it waits, the handler runs now and then.
-static long seize_noticing(pid_t tid)
+static long seize_noticing(const struct tide_tracer *tracer, pid_t tid)
 {
   const struct timeval often = {0, 50000};
+  noticing = tracer;
   setitimer(ITIMER_REAL, &(struct itimerval){often, often}, NULL);
   long failed = trace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD);
   int why = errno;
   setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+  noticing = NULL;
   errno = why;
   return failed;
 }
@@ -209,9 +213,10 @@ static bool is_known(const struct tide_tracer *tracer, pid_t tid)
 enum seized { SEIZED, PASSED_OVER, REFUSED };
 
 // A thread that became a new program has another number, its process's, and is seized still.
-static bool ask_to_seize(pid_t pid, pid_t tid)
+static bool ask_to_seize(const struct tide_tracer *tracer, pid_t tid)
 {
-  if (!seize_noticing(tid))
+  pid_t pid = (pid_t)tracer->outside->pid;
+  if (!seize_noticing(tracer, tid))
     return true;
   int why = errno;
   bool is_ours = why == EPERM && tide_thread_tracer(pid, tid) == getpid();
@@ -227,7 +232,7 @@ static enum seized seize(struct tide_tracer *tracer, pid_t tid)
   struct tide_waiting before = {.number = -1};
   if (tide_regs_lose_argument)
     before = tide_thread_waiting(pid, tid);
-  for (int tries = 0; !ask_to_seize(pid, tid); tries++) {
+  for (int tries = 0; !ask_to_seize(tracer, tid); tries++) {
     int why = errno;
     if (why == ESRCH || tide_thread_has_ended(pid, tid))
       return PASSED_OVER;
