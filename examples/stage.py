@@ -23,6 +23,9 @@ VARIABLE = (r"\d[\d.,]* ?(?:ns|µs|ms|s|min|h)\b", r"[▁▂▃▄▅▆▇█�
             # What a runtime does, which is another with each version of it.
             r"\d[\d,.]*( M)? allocations", r"at exit .*", r"(?m)^ +<?0\.\d %.*\n( +via .*\n)?",
             r"\s+")
+# What not each of them has: a program that ends within milliseconds is looked at before its peak,
+# at it or after it.
+OPTIONAL = (r"  \(RSS [^)]*\)", r"(?m)^ +max RSS .*\n")
 
 
 class Figure:
@@ -49,6 +52,8 @@ def numbers(text):
 def blurred(text, loose):
     """A quoted block without what is variable; a figure in a sentence is as it is."""
     if "\n" in text:
+        for pattern in OPTIONAL:
+            text = re.sub(pattern, "", text)
         for pattern in (*loose, *VARIABLE):
             text = re.sub(pattern, "~", text)
     return text
