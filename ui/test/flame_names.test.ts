@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clean, cleanWithin } from "../src/flame/clean.ts";
 import { Fitter } from "../src/flame/fit.ts";
-import { readableName, shortName, tailsOf, tellApart } from "../src/engine/shorten.ts";
+import { placeWithin, readableName, shortName } from "../src/engine/shorten.ts";
+import { tailsApart, tailsOf, tellApart } from "../src/engine/shorten.ts";
 
 const SHORT: [string, string][] = [
   ["malloc", "malloc"],
@@ -90,6 +91,27 @@ test("names side by side keep what tells them apart, and no more", () => {
     [["a", "b"], ["a", "b"]],
   ];
   for (const [names, wanted] of told) assert.deepEqual(tellApart(names), wanted);
+});
+
+test("without room names lose their beginnings, but not what tells them apart", () => {
+  const closure = "devices::connect_device::{{closure}}";
+  assert.deepEqual(tailsApart([`${closure}:19`, "devices::main"], 30),
+    ["connect_device::{{closure}}:19", "devices::main"]);
+  assert.deepEqual(tailsApart(["ns::a::one::push", "ns::b::one::push", "c::push"], 12),
+    ["ns::a::one::push", "ns::b::one::push", "c::push"]);
+  assert.deepEqual(tailsApart(["a::b::c", "a::b::c"], 3), ["c", "c"]);
+  assert.deepEqual(tailsApart(["no_parts_but_very_long"], 5), ["no_parts_but_very_long"]);
+});
+
+test("of a path without room the end says where", () => {
+  assert.equal(placeWithin("src/main.rs:19", 22), "src/main.rs:19");
+  const long = "tokio-1.54.1/src/macros/support.rs:653";
+  assert.equal(placeWithin(long, 26), "…/macros/support.rs:653");
+  assert.equal(placeWithin(long, 22), "…/support.rs:653");
+  assert.equal(placeWithin("a/very_long_name_of_a_file_indeed.rs:7", 22),
+    "…/very_long_name_of_a_file_indeed.rs:7");
+  assert.equal(placeWithin("very_long_name_of_a_file_indeed.rs:7", 22),
+    "very_long_name_of_a_file_indeed.rs:7");
 });
 
 test("what tells long names apart is in the middle, and stays", () => {

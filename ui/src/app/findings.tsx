@@ -13,6 +13,7 @@ import type { Finding, Model } from "../engine/model.ts";
 import { placeText } from "../engine/names.ts";
 import { questionHeading } from "../engine/question_words.ts";
 import { rowOf } from "../engine/rows.ts";
+import { placeWithin, tailsApart } from "../engine/shorten.ts";
 import { GROUP_TERMS } from "../engine/terms.ts";
 import { amount, count, share, EXACT } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
@@ -29,6 +30,8 @@ const LONGEST = 900; // characters: names have no limit
 // So many cards leave the graph its room; where the window has more than that, all of them.
 const SEEN = 3;
 const TALL = 1000; // pixels
+const CARD_NAME = 28; // characters of a name of several parts,
+const CARD_PLACE = 22; // and of the path of its line
 
 const shown = (text: string) => unbroken(cleanWithin(text, LONGEST));
 
@@ -101,9 +104,9 @@ function One({ card, isFirst }: { card: Card; isFirst: boolean }) {
           {group ? (
             <>
               <b>
-                <Middle text={shortGroupName(of, group)} />
+                <Middle text={tailsApart([shortGroupName(of, group)], CARD_NAME)[0]} />
               </b>{" "}
-              <span class="muted">{groupPlace(of, group)}</span>
+              <span class="muted">{placeWithin(groupPlace(of, group), CARD_PLACE)}</span>
             </>
           ) : (
             <b>{shown(finding!.heading)}</b>

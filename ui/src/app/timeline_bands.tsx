@@ -14,6 +14,7 @@ import { isNarrow } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
 import { nearestSnapshot, START } from "../engine/question.ts";
 import { rowOf } from "../engine/rows.ts";
+import { tailsApart } from "../engine/shorten.ts";
 import { isToldOverTime } from "../engine/thread_courses.ts";
 import { GROUP_TERMS } from "../engine/terms.ts";
 import { amount } from "../engine/units.ts";
@@ -29,6 +30,7 @@ import { colour } from "./theme.ts";
 import { indexAt, type Timeline } from "./timeline_data.ts";
 
 export const BANDS_MAX = 6; // more are no areas any more, and no two lines of names
+const BAND_NAME = 24; // characters, where it has more than one part
 export const FAR = 1 / 25; // of the run: snapshots further apart leave a paler band
 
 const kind = computed<GroupWord>(() => {
@@ -206,6 +208,7 @@ export function BandList({ cursor }: { cursor: number | null }) {
   const of = use(model);
   const shown = use(bands);
   const names = use(bandNames);
+  const tails = tailsApart(names, BAND_NAME);
   const at = use(moment);
   const { unit: asked } = use(question);
   const word = GROUP_TERMS[use(kind)];
@@ -228,7 +231,7 @@ export function BandList({ cursor }: { cursor: number | null }) {
           >
             <span class="swatch" style={{ background: `var(${bandColour(i)})` }} />
             <span class="band-name">
-              <Middle text={names[i]} />
+              <Middle text={tails[i]} />
             </span>{" "}
             <b>{text(live)}</b>
           </button>

@@ -75,6 +75,27 @@ export function tailsOf(short: string): string[] {
   return [short, ...starts.reverse().map((start) => short.slice(start))];
 }
 
+// For where there is little room: the longest of them that is so short, or the last. Names that
+// would be alike by it stay whole.
+export function tailsApart(names: readonly string[], most: number): string[] {
+  const tails = names.map((name) => {
+    const all = tailsOf(name);
+    return all.find((tail) => tail.length <= most) ?? all[all.length - 1];
+  });
+  const isAlone = (tail: string, i: number) =>
+    tails.every((other, k) => other !== tail || names[k] === names[i]);
+  return tails.map((tail, i) => (isAlone(tail, i) ? tail : names[i]));
+}
+
+// "…/macros/support.rs:653" of a long path: its end says where, as in the command's tables.
+export function placeWithin(place: string, most: number): string {
+  if (place.length <= most) return place;
+  const last = place.lastIndexOf("/");
+  if (last < 0) return place;
+  const at = place.indexOf("/", place.length - most + 1);
+  return `…${place.slice(at < 0 ? last : at)}`;
+}
+
 // Where the parameter list of a C++ name starts, its length if it has none: at the last top-level
 // parenthesis, so that "(anonymous namespace)::f(int)" and "operator()(int) const" come out right.
 function parametersAt(name: string): number {
