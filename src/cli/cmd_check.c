@@ -197,6 +197,7 @@ static enum tide_err run_command(struct checking *c, struct tide_diag *diag)
   enum tide_err err = tide_recording_init(c->arguments, &recording, diag);
   struct tide_run_options options = tide_recording_options(c->arguments, &recording);
   options.say = say_to_user;
+  options.finds_left = true;
   if (!err)
     err = tide_run(&options, &c->result, diag);
   tide_recording_done(&recording);

@@ -101,6 +101,10 @@ static const struct {
          "its own, of which nothing would be seen, and it %s",
          "record a build with its symbols and debug info, which tell (strip = "
          "\"none\", debug = \"line-tables-only\")"},
+    [TIDE_WHY_LEFT_BEHIND] = {"left behind",
+                              "had allocated nothing when the recording ended, and went on",
+                              "let the run wait for what its command leaves behind (tidemark help "
+                              "run)"},
 };
 
 // Allocators that profile themselves, and what of theirs tidemark reads.

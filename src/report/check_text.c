@@ -219,13 +219,18 @@ static void write_next(const struct tide_screen *screen, const struct tide_check
   tide_sink_printf(screen->sink, " %s\n", file->path);
 }
 
-// Of a command: the recording ended before a process of it did.
+// Of a command: the recording ended before a process of it did, whether or not it had begun.
 static bool has_left_something(const struct tide_check_report *report)
 {
   bool has_left = false;
+  if (!report->has_command)
+    return false;
   for (size_t i = 0; i < report->judgement->n; i++)
     has_left |= report->judgement->items[i].doubts & tide_doubt_bit(TIDE_DOUBT_UNFINISHED);
-  return has_left && report->has_command;
+  const struct tide_roll *roll = &report->files[0].capture->roll;
+  for (size_t i = 0; i < roll->n_rows; i++)
+    has_left |= roll->rows[i].why == TIDE_WHY_LEFT_BEHIND;
+  return has_left;
 }
 
 void tide_check_text_write(const struct tide_screen *screen, const struct tide_check_report *report)

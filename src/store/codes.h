@@ -101,7 +101,8 @@ static inline const char *tide_family_words(uint32_t family)
   X(PAGES_ONLY, 18, "pages-only")       /* no allocator of it is known: its pages were recorded */ \
   X(INLINED, 19, "inlined")             /* its own allocator's functions are, or may be */         \
   X(UNHOOKED, 20, "unhooked")           /* no function of an allocator of it could be hooked */    \
-  X(UNTOLD, 21, "untold")               /* Rust's, and its file does not say whose allocator */
+  X(UNTOLD, 21, "untold")               /* Rust's, and its file does not say whose allocator */    \
+  X(LEFT_BEHIND, 22, "left-behind")     /* it went on, and had not come when the recording ended */
 
 enum tide_why {
 #define X(name, number, word) TIDE_WHY_##name = number,

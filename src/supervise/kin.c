@@ -267,6 +267,14 @@ bool tide_kin_belongs(struct tide_kin *kin, uint32_t pid, uint64_t *ret_born)
   return yes;
 }
 
+bool tide_kin_knows_orphan(struct tide_kin *kin, const struct tide_proc_stat *stat)
+{
+  pthread_mutex_lock(&kin->lock);
+  bool yes = is_our_orphan(kin, stat);
+  pthread_mutex_unlock(&kin->lock);
+  return yes;
+}
+
 void tide_kin_remember(struct tide_kin *kin, uint32_t pid, uint64_t born)
 {
   pthread_mutex_lock(&kin->lock);

@@ -31,6 +31,10 @@ bool tide_kin_adopts(struct tide_kin *kin, uint32_t pid, uint32_t parent);
 // *ret_born is its start time, 0 when that cannot be told.
 bool tide_kin_belongs(struct tide_kin *kin, uint32_t pid, uint64_t *ret_born);
 
+// Rule 2 alone, of a process that nobody is told of: nothing is remembered or counted.
+struct tide_proc_stat;
+bool tide_kin_knows_orphan(struct tide_kin *kin, const struct tide_proc_stat *stat);
+
 // A process found by other means to belong.
 void tide_kin_remember(struct tide_kin *kin, uint32_t pid, uint64_t born);
 

@@ -19,6 +19,7 @@
 #include "supervise/follow.h"
 #include "supervise/output_name.h"
 #include "supervise/spawn.h"
+#include "supervise/stayers.h"
 #include "supervise/target_check.h"
 #include "supervise/usher.h"
 #include "supervise/watch.h"
@@ -50,6 +51,8 @@ struct run {
   struct tide_spawn spawn;
   char *output_path;
   struct tide_output_state output;
+  struct tide_stayers left;
+  uint64_t command_born;    // 0: not known
   uint64_t own_rss_bytes;   // our own high water mark when the command was forked off
   uint64_t own_cpu_ns;      // and our own processor time
   uint64_t children_cpu_ns; // and that of children we had before
@@ -64,6 +67,7 @@ static void run_done(struct run *run)
   tide_dumps_free(run->dumps);
   tide_kin_free(run->kin);
   tide_follow_done(&run->follow);
+  tide_stayers_done(&run->left);
   tide_target_done(&run->target);
   free(run->output_path);
 }
@@ -155,6 +159,9 @@ static bool receive_visit(void *context, const struct tide_door_visit *visit)
 static bool receive_guest(void *context, const struct tide_door_visit *visit)
 {
   struct run *run = context;
+  struct stat store;
+  if (visit->store_fd >= 0 && !fstat(visit->store_fd, &store))
+    tide_kin_gave_store(run->kin, store.st_ino);
   return tide_watch_receive(run->watch, visit);
 }
 
@@ -221,6 +228,12 @@ static void dump_when_asked(void *context)
   tide_watch_dump(run->watch);
 }
 
+static uint64_t born_of(pid_t pid)
+{
+  struct tide_proc_stat stat;
+  return tide_proc_stat((uint32_t)pid, &stat) ? stat.born : 0;
+}
+
 static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
 {
   const struct tide_run_options *options = run->options;
@@ -249,6 +262,7 @@ static enum tide_err get_ready(struct run *run, struct tide_diag *diag)
       .objects_context = run,
       .finish_fd = run->follow.finish_fd,
   });
+  run->command_born = born_of(run->spawn.pid);
   const struct tide_target *target = &run->target;
   if (target->unfit && !tide_why_is_partial(target->why) && !run->is_agents)
     tide_watch_unfit_command(run->watch, target->path, target->why, target->detail);
@@ -409,6 +423,16 @@ static void wait_for_rest(struct run *run, const struct tide_watch_end *end)
   tide_follow_rest(&run->follow);
 }
 
+// … without a store so far. The door is still open.
+static void find_left(struct run *run)
+{
+  const struct tide_run_options *options = run->options;
+  const struct tide_stayer_search search = {
+      .kin = run->kin, .door = tide_door_name(run->door), .command_born = run->command_born};
+  if (options->finds_left && !options->no_follow)
+    tide_stayers_await(&search, &run->left);
+}
+
 // The run was about the command, which nobody recorded: what a reader asks about is there, and
 // holds nothing.
 static void add_unrecorded(const struct run *run, const struct tide_watch_end *end,
@@ -497,6 +521,8 @@ static void make_capture(struct run *run, const struct tide_watch_end *end, stru
     cost.recorder_ns = cost.cpu_ns;
   capture->cost = cost;
   capture->has_cost = end->kind != TIDE_END_UNKNOWN; // of a command that runs on it is not known
+  if (capture->n_images)
+    tide_stayers_tell(&run->left, capture);
   if (!capture->n_images) {
     result->note = why_nothing(run);
     add_unhooked(run, end, capture);
@@ -515,6 +541,7 @@ static void finish_run(struct run *run, struct tide_run_result *result)
   if (has_ended)
     wait_for_rest(run, &watch_end);
   struct tide_cost cost = cost_so_far(run);
+  find_left(run);
   tide_door_close(run->door);
   run->door = NULL;
   char *agent_note = tide_agents_free(take_agents(run));

@@ -27,6 +27,7 @@ struct tide_run_options {
   bool starts_paused;     // recording is off at first
   bool no_follow;         // record the command itself alone, not the processes it starts
   bool wait;              // record to their end also the processes that the command leaves behind
+  bool finds_left;        // tell of those that it leaves behind and that have not allocated yet
   uint32_t depth;         // frames kept per stack, 0: all
   uint32_t sample_bits;   // one sample for 2^n bytes (store/weight.h), 0: every event
   const int *stdio; // the command's input, output and errors, each ours or above 2; NULL: ours

@@ -316,6 +316,55 @@ def check_of_what_is_left_behind(ground):
     expect("left processes behind" not in done.stdout, done.stdout)
 
 
+# Its child allocates when there is a file "go"; it is a daemon, or one that has written over its
+# variables as setproctitle() does.
+LATE = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+extern char **environ;
+int main(int argc, char **argv)
+{
+  const char *how = argc > 1 ? argv[1] : "";
+  void *volatile p = malloc(5000);
+  free(p);
+  if (fork())
+    return 0;
+  for (int fd = 0; fd < 3; fd++) close(fd);
+  if (strchr(how, 's')) setsid();
+  if (strchr(how, 'd') && fork()) _exit(0);
+  for (char **entry = environ; strchr(how, 'w') && *entry; entry++)
+    memset(*entry, 'x', strlen(*entry));
+  for (int i = 0; i < 3000 && access("go", F_OK); i++) usleep(10000);
+  p = malloc(90000);
+  free(p);
+  return 0;
+}
+"""
+
+
+@test
+def check_of_what_has_not_allocated(ground):
+    """Nor can one be told that is left behind and has not allocated by then, whatever it has done
+    to be found by nobody; the capture says so as well. With --wait it is judged."""
+    program = ground.build("late", LATE)
+    go = ground.scratch / "go"
+    for how, options in (("", ()), ("sd", ()), ("sdw", ()), ("sd", ("--how", "agent"))):
+        go.unlink(missing_ok=True)
+        words = ("-f", "-o", "x.tide", *options, "--", program, how)
+        done = check(ground, "--max-peak", "80000", "--json", *words, status=2)
+        row = json.loads(done.stdout)["budgets"][0]
+        expect(row["doubts"] == ["unrecorded"] and "late was not recorded: it had allocated nothing"
+               in row["why"], f"{how}: {row}")
+        expect(why_not(ground, "--max-peak", "80000", "x.tide") == ["unrecorded"], how)
+        done = check(ground, "--max-peak", "4000", *words, status=1)
+        expect("the command left processes behind: --wait judges" in done.stdout, done.stdout)
+        go.touch()
+    done = check(ground, "--max-peak", "80000", "--wait", "-o", "y.tide", "--", program, "sd",
+                 status=1)
+    expect("left processes behind" not in done.stdout, done.stdout)
+
+
 @test
 def check_unrecorded(ground):
     """A process that ran unrecorded leaves open what is about it, and nothing else."""
