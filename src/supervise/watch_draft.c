@@ -72,6 +72,7 @@ enum tide_err tide_watch_make_draft(struct tide_watch *watch, bool is_brief, con
   }
   tide_gallery_hang(&watch->gallery, more, n_more, capture);
   capture->n_images_left_out += n_left_out;
+  capture->roll.n_recorded += n_more + n_left_out; // the roll has those that have ended
   if (is_brief)
     shorten(capture);
   enum tide_err err = capture->n_images

@@ -103,7 +103,7 @@ def dumps_by_growth_are_kept_so_many(ground):
     expect("this is a dump of a run that went on, taken at " in text and
            "every 16.0 MiB that the heap grows" in text, text)
     text = ground.run(ground.tidemark, "info", "x.0004.tide").stdout
-    expect(", a dump" in text, text)
+    expect(", a dump" in text and "1 of 1 process recorded" in text, text)
     expect(ground.run(ground.tidemark, "diff", "x.0003.tide", "x.0005.tide").status == 0, "diff")
 
 
