@@ -50,6 +50,20 @@ impl Stats {
     }
 }
 
+impl Stats {
+    /// What these were before that change; none where it began before they did.
+    fn before(self, change: Self) -> Option<Self> {
+        Some(Self {
+            allocations: self.allocations.checked_sub(change.allocations)?,
+            deallocations: self.deallocations.checked_sub(change.deallocations)?,
+            reallocations: self.reallocations.checked_sub(change.reallocations)?,
+            bytes_allocated: self.bytes_allocated.checked_sub(change.bytes_allocated)?,
+            bytes_deallocated: self.bytes_deallocated.checked_sub(change.bytes_deallocated)?,
+            bytes_reallocated: self.bytes_reallocated - change.bytes_reallocated,
+        })
+    }
+}
+
 impl AddAssign for Stats {
     fn add_assign(&mut self, other: Self) {
         self.allocations += other.allocations;
@@ -183,13 +197,16 @@ impl Region {
     }
 
     /// What the process, or this thread, had allocated and freed in all when the region began or
-    /// was reset. All 0 without a recorder.
+    /// was reset: of the process since it began, of a thread since this was first asked in it, so
+    /// that regions which are older than that have 0. What other threads do while this is asked
+    /// may be missing. All 0 without a recorder.
     ///
     /// # Panics
     ///
     /// As [`change`](Self::change).
     pub fn initial(&self) -> Stats {
-        Stats::from(known(recorder::stats(self.whose))) - self.change()
+        let now = Stats::from(known(recorder::stats(self.whose)));
+        now.before(self.change()).unwrap_or_default()
     }
 
     /// What has changed since the region began, or was reset. All 0 without a recorder.
@@ -265,7 +282,8 @@ fn why(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(ENOSYS) => "the recorder is older than this crate".into(),
         Some(ENODATA) => "the recorder takes samples only, was switched off meanwhile, lost \
-                          something, or has stepped aside"
+                          something, or has stepped aside; or more than 32 regions are open, or \
+                          it was begun before a fork"
             .into(),
         _ => error.to_string(),
     }

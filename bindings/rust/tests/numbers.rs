@@ -79,6 +79,20 @@ fn a_region_knows_what_was_before_it() {
 }
 
 #[test]
+fn a_region_that_is_asked_late_knows_nothing_before_it() {
+    let region = Region::thread();
+    let kept = block(10);
+    assert_eq!(region.initial(), Stats::default());
+    let later = Region::thread();
+    let more = block(20);
+    assert_eq!(region.initial(), Stats::default());
+    assert_eq!(later.initial(), Stats::default());
+    let last = Region::thread();
+    assert_eq!(last.initial().bytes_allocated, wanted(20));
+    drop((kept, more));
+}
+
+#[test]
 fn a_region_begins_anew() {
     let mut region = Region::thread();
     drop(block(10));
