@@ -30,6 +30,10 @@ void tide_environment_read(struct tide_environment *ret_environment)
   for (; aux->a_type != AT_NULL; aux++) {
     if (aux->a_type == AT_SYSINFO_EHDR)
       e.vdso = aux->a_un.a_val;
+    else if (aux->a_type == AT_PHDR)
+      e.headers = aux->a_un.a_val;
+    else if (aux->a_type == AT_PHNUM)
+      e.n_headers = aux->a_un.a_val;
     else if (aux->a_type == AT_PAGESZ)
       tide_sys_page_bytes = aux->a_un.a_val;
     else if (aux->a_type == AT_EXECFN) // a string near the very top of the stack

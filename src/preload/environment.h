@@ -11,6 +11,7 @@ struct tide_environment {
   const char *options;   // value of TIDEMARK_OPTIONS; "" when not set
   const char *preload;   // value of LD_PRELOAD; ""
   uint64_t vdso;         // start of the vDSO; 0: none
+  uint64_t headers, n_headers; // of the program; 0: not told
   uint64_t stack_top;    // of the main thread
   uint64_t stack_origin; // its stack pointer when the process began
 };

@@ -7,6 +7,7 @@
 // symbol that is defined nowhere must not be asked for, and of one that is, dlsym knows best.
 #include "preload/loader.h"
 
+#include "rt/sys.h"
 #include "rt/text.h"
 
 #include <dlfcn.h>
@@ -31,12 +32,48 @@ static void keep(struct lasting *to, const struct dl_find_object *found)
   tide_store_release(&to->map, found->dlfo_link_map);
 }
 
+// Of the program, as its headers had it when recording began: later they may be gone.
+static struct tide_span whole;
+
+void tide_loader_set_program(uint64_t headers, uint64_t n)
+{
+  const Elf64_Phdr *p = (const Elf64_Phdr *)headers;
+  struct tide_span span = {~0ull, 0};
+  if (!headers || !n || !tide_sys_readable(headers) || !tide_sys_readable((uint64_t)(p + n) - 8))
+    return;
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t from = p[i].p_vaddr & -tide_sys_page_bytes, to = p[i].p_vaddr + p[i].p_memsz;
+    if (p[i].p_type != PT_LOAD)
+      continue;
+    span.start = from < span.start ? from : span.start;
+    span.end = to > span.end ? to : span.end;
+  }
+  whole = span;
+}
+
+// The first of another namespace has a name, and may go.
+static bool is_program(const struct link_map *map)
+{
+  return !map->l_prev && map->l_name && !*map->l_name;
+}
+
+// Of a program with gaps between its segments (large pages, lld on aarch64) the loader names the
+// one that was asked for, which has neither headers nor unwind tables: those are in another.
+static void make_whole(struct dl_find_object *found)
+{
+  uint64_t bias = found->dlfo_link_map->l_addr;
+  uint64_t start = bias + whole.start, end = bias + whole.end;
+  if (start > (uint64_t)found->dlfo_map_start || end < (uint64_t)found->dlfo_map_end)
+    return;
+  found->dlfo_map_start = (void *)start;
+  found->dlfo_map_end = (void *)end;
+}
+
 static void keep_if_lasting(const struct dl_find_object *found)
 {
   const struct link_map *map = found->dlfo_link_map;
   uint64_t of_libc = (uint64_t)&_dl_find_object;
-  // The first of another namespace has a name, and may go.
-  if (!map->l_prev && map->l_name && !*map->l_name)
+  if (is_program(map))
     keep(&lasting[PROGRAM], found);
   else if (of_libc - (uint64_t)found->dlfo_map_start <
            (uint64_t)found->dlfo_map_end - (uint64_t)found->dlfo_map_start)
@@ -64,6 +101,8 @@ bool tide_loader_object_at(uint64_t pc, struct tide_object *ret_object)
   if (!is_lasting(pc, &found)) {
     if (_dl_find_object((void *)pc, &found))
       return false;
+    if (is_program(found.dlfo_link_map))
+      make_whole(&found);
     keep_if_lasting(&found);
   }
   const struct link_map *map = found.dlfo_link_map;

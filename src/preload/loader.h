@@ -6,6 +6,9 @@
 
 #include <link.h>
 
+// The program's headers, as the kernel told it; before anything is asked for.
+void tide_loader_set_program(uint64_t headers, uint64_t n);
+
 // As tide_host has them.
 bool tide_loader_object_at(uint64_t pc, struct tide_object *ret_object);
 void tide_loader_each_object(void (*met)(uint64_t pc));

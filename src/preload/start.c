@@ -122,6 +122,7 @@ static void note_own_object(void)
 static bool is_to_be_recorded(void)
 {
   tide_environment_read(&environment);
+  tide_loader_set_program(environment.headers, environment.n_headers);
   tide_options_parse(environment.options, options);
   tide_exec_target_init(options->follow ? options->door : "");
   if (tide_sandbox_inherited(options->filters)) {
