@@ -283,10 +283,21 @@ static struct tide_amount peak_of(const struct tide_image *image, int64_t bytes)
   return (struct tide_amount){bytes, how, image->peak_bound_bytes};
 }
 
-// An allocation that was not seen was not added, nor its end taken away.
-static struct tide_amount with_losses(enum tide_figure figure, int64_t value)
+static bool has_losses(const struct tide_image *image)
 {
-  bool only_grows = figure == TIDE_FIGURE_ALLOCATED;
+  return image->loss.n_lost_busy || image->off_reason ||
+         image->lacks & (TIDE_LACK_UNHOOKED | TIDE_LACK_LATER);
+}
+
+// An allocation that was not seen was not added, nor its end taken away. Where all were seen up to
+// some moment, a maximum of until then has been.
+static struct tide_amount with_losses(const struct tide_image *image, enum tide_figure figure,
+                                      int64_t value)
+{
+  bool was_whole = image->off_reason && !image->loss.n_lost_busy && !image->peak_bound_bytes &&
+                   !(image->lacks & (TIDE_LACK_UNHOOKED | TIDE_LACK_LATER));
+  bool only_grows = figure == TIDE_FIGURE_ALLOCATED ||
+                    (was_whole && (figure == TIDE_FIGURE_PEAK || figure == TIDE_FIGURE_OWN_MAX));
   return (struct tide_amount){value, only_grows ? TIDE_AT_LEAST : TIDE_WITHIN, 0};
 }
 
@@ -316,8 +327,8 @@ struct tide_amount tide_image_bytes(const struct tide_image *image, enum tide_fi
     return (struct tide_amount){bytes, TIDE_ESTIMATED, error_at_most(image, bytes)};
   if (image->n_pauses && is_counted) // what came and went meanwhile may have been more
     return (struct tide_amount){bytes, TIDE_AT_LEAST, 0};
-  if (image->loss.n_lost_busy && is_counted)
-    return with_losses(figure, bytes);
+  if (has_losses(image) && is_counted)
+    return with_losses(image, figure, bytes);
   if (figure == TIDE_FIGURE_TIMES) // as late as the clock was looked at, which has no bound
     return (struct tide_amount){bytes, TIDE_WITHIN, 0};
   if (figure == TIDE_FIGURE_PEAK)

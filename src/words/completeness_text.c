@@ -230,6 +230,9 @@ static void add_events(struct tide_buf *out, const struct tide_profile *profile)
   else if (profile->image->n_pauses)
     tide_buf_printf(out, "%s %s while it was on", tide_units_plain(a, n),
                     tide_units_plural(n, "event", "events"));
+  else if (profile->image->off_reason)
+    tide_buf_printf(out, "%s %s until recording stopped", tide_units_plain(a, n),
+                    tide_units_plural(n, "event", "events"));
   else
     tide_buf_printf(out, "every event%s (%s)",
                     profile->capture->roll.is_known ? "" : " of this process",

@@ -184,11 +184,14 @@ void tide_title_around(const struct tide_image *image, struct tide_style style, 
 
 const char *tide_no_heap_words(const struct tide_profile *profile)
 {
-  return profile->image->is_part                ? "nothing is left of the heap"
+  const struct tide_image *image = profile->image;
+  return image->is_part                         ? "nothing is left of the heap"
          : tide_profile_is_pages_alone(profile) ? "what it allocated was not seen, only its pages"
-         : tide_image_on_roll(profile->capture, profile->image) ? "what it allocated was not seen"
-         : profile->image->n_pauses                             ? "nothing of the heap was recorded"
-                                    : "nothing was allocated on the heap";
+         : tide_image_on_roll(profile->capture, image) ? "what it allocated was not seen"
+         : image->n_pauses || image->off_reason || image->loss.n_lost_busy
+             ? "nothing of the heap was recorded"
+         : image->sampled_every_bytes ? "no sample fell on anything on the heap"
+                                      : "nothing was allocated on the heap";
 }
 
 char *tide_allocations_words(const struct tide_profile *profile, struct tide_style style)
@@ -278,10 +281,17 @@ static bool is_all_freed(const struct tide_profile *profile)
           !profile->totals.live_blocks);
 }
 
-// What a process had before it was attached to, or before a reset, is not meant.
+// What a process had before it was attached to, or before a reset, is not meant. Of blocks that
+// nobody looked at nothing is said.
 static const char *all_freed_words(const struct tide_profile *profile)
 {
-  bool is_part = profile->image->lacks & TIDE_LACK_BEFORE || profile->image->is_reset;
+  const struct tide_image *image = profile->image;
+  bool is_part = image->lacks & TIDE_LACK_BEFORE || image->is_reset;
+  enum tide_exactness how = tide_image_blocks(image, TIDE_FIGURE_LIVE, 0).exactness;
+  if (how == TIDE_ESTIMATED)
+    return "every block that was sampled was freed";
+  if (how != TIDE_EXACT)
+    return "every block that was recorded was freed";
   return is_part ? "every block allocated meanwhile was freed" : "every block was freed";
 }
 

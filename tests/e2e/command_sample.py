@@ -268,6 +268,21 @@ def sample_says_what_it_is(ground):
 
 
 @test
+def sample_of_some_says_nothing_of_others(ground):
+    """Of blocks that no sample fell on nobody knows whether they were freed, or were at all."""
+    some = ground.program("for (int i = 0; i < 300; i++) free(malloc(1 << 20));\nreturn 0;", "some")
+    for program, says in ((some, "every block that was sampled was freed"),
+                          (ground.program("return 0;"), "no sample fell on anything")):
+        report = sampled(ground, program, "1MiB", 3)
+        expect(report["totals"]["live_blocks"] == 0, f"another seed is needed: {report['totals']}")
+        for words in (("report",), ("report", "--sort", "leak")):
+            text = ground.run(ground.tidemark, *words, "x.tide").stdout
+            expect("every block was freed" not in text and "nothing was allocated" not in text,
+                   f"100 blocks are left: {text}")
+        expect(says in ground.run(ground.tidemark, "report", "x.tide").stdout, f"not said: {says}")
+
+
+@test
 def sample_fork_children_draw_their_own(ground):
     program = ground.build("forks", FORKS)
     ground.env["TIDEMARK_OPTIONS"] = "seed=9"

@@ -101,5 +101,11 @@ int main(void)
     text = ground.run(ground.tidemark, "report", "x.tide").stdout
     expect(100 < report["totals"]["allocations"] < 3100, f"{report['totals']}")
     expect(report["image"]["off_reason"] == 3, f"off_reason {report['image']['off_reason']}")
+    said = " ".join(text.split())
     expect("recording stopped when the program sandboxed itself; what is above is until then"
-           in " ".join(text.split()) and "\n  complete:" not in text, text)
+           in said and "\n  complete:" not in text, text)
+    expect("events until recording stopped" in said and "complete: every event" not in said
+           and "peak exact" not in said, text)
+    exact = report["exactness"]
+    expect(exact["allocated"]["is"] == exact["peak"]["is"] == "at_least"
+           and exact["live"]["is"] == "within", f"{exact}")

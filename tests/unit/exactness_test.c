@@ -37,6 +37,19 @@ static void images_say_how_exact_they_are(void **state)
   image.pid = 0; // processes were added up
   assert_int_equal(tide_image_peak(&image).exactness, TIDE_AT_MOST);
   assert_int_equal(tide_image_bytes(&image, TIDE_FIGURE_OWN_MAX, 1).exactness, TIDE_AT_MOST);
+  image.pid = 1;
+  image.peak_bound_bytes = 0;
+  image.off_reason = 3; // recording ended before the program: nothing is known of what came then
+  assert_int_equal(tide_image_bytes(&image, TIDE_FIGURE_ALLOCATED, 1).exactness, TIDE_AT_LEAST);
+  assert_int_equal(tide_image_peak(&image).exactness, TIDE_AT_LEAST);
+  assert_int_equal(tide_image_bytes(&image, TIDE_FIGURE_LIVE, 1).exactness, TIDE_WITHIN);
+  image.off_reason = 0;
+  image.lacks = TIDE_LACK_UNHOOKED; // some functions were not seen
+  assert_int_equal(tide_image_bytes(&image, TIDE_FIGURE_ALLOCATED, 1).exactness, TIDE_AT_LEAST);
+  assert_int_equal(tide_image_peak(&image).exactness, TIDE_WITHIN);
+  image.lacks = 0;
+  image.pid = 0;
+  image.peak_bound_bytes = 7;
   image.loss.n_lost_busy = 1;
   assert_int_equal(tide_image_bytes(&image, TIDE_FIGURE_ALLOCATED, 1).exactness, TIDE_AT_LEAST);
   assert_int_equal(tide_image_bytes(&image, TIDE_FIGURE_LIVE, 1).exactness, TIDE_WITHIN);

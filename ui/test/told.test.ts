@@ -63,7 +63,7 @@ function checkFacts(told: Told, report: string) {
   const end = fact(report, "at exit") ?? fact(report, "at the end");
   if (end) {
     const [text] = texts(told, "end", "leak");
-    const tail = end.words === "every block was freed" ? end.words : `${end.number} ${end.words}`;
+    const tail = end.words.startsWith("every block ") ? end.words : `${end.number} ${end.words}`;
     assert.ok(terse(text).includes(tail) || text.includes(end.words), `${tail}\nis not in ${text}`);
   }
   const churn = fact(report, "churn");
