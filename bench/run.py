@@ -38,6 +38,7 @@ import said
 import sampling
 import stacks
 import stages
+import steady
 import suites
 import symbols
 import table
@@ -363,6 +364,10 @@ def by_samples(bench):
     return sampling.sampling(bench, BUILD, ROOT, say)
 
 
+def by_the_second(bench):
+    return steady.steady(bench, BUILD, ROOT, say)
+
+
 def large_processes(bench):
     return looks.looks(bench, BUILD, say)
 
@@ -377,6 +382,7 @@ def rust_tests(bench):
 
 SECTIONS = {"pairs": pairs, "programs": programs, "stages": by_stage,
             "devices": by_device, "said": overhead_said, "sampling": by_samples,
+            "steady": by_the_second,
             "startup": startup, "finish": finish, "forks": processes, "memory": memory,
             "looks": large_processes, "regions": asking, "suites": rust_tests,
             "stacks": new_stacks, "threads": crowds, "attach": running_already, "naming": naming,
@@ -388,7 +394,7 @@ def arguments():
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work at all?")
     parser.add_argument("--only", default=",".join(SECTIONS), help="sections, comma-separated")
     parser.add_argument("--programs", default="", metavar="REGEX",
-                        help="of sections programs, said and sampling, those rows alone")
+                        help="of sections programs, said, sampling and steady, those rows alone")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--json", default=str(BUILD / "bench.json"))
     parser.add_argument("--keep", nargs="+", metavar="FILE",

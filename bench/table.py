@@ -5,6 +5,7 @@ import sys
 import devices
 import sampling
 import stages
+import steady
 
 NAMES = ["plain", "tidemark", "heaptrack", "dhat", "gperftools"]
 PAIRS_TIMES = 5  # many short runs: a few of them are left alone by whatever else the machine does
@@ -297,6 +298,10 @@ def sampling_lines(entry):
     return sampling.lines(entry, sys.modules[__name__])
 
 
+def steady_lines(entry):
+    return steady.lines(entry, sys.modules[__name__])
+
+
 DEEDS = [("zoom", "zooming"), ("hover", "hovering"), ("scroll", "scrolling"),
          ("search", "searching, a new pattern each frame")]
 
@@ -375,6 +380,15 @@ SECTIONS = [
      "turns, tidemark's process counts as its; the median of many sessions, in brackets the "
      "interval that holds the true one with 95 % confidence. Starting and writing the capture are "
      "in the tables above and below. redis-server is linked to jemalloc.", sampling_lines),
+    ("steady", "Samples, by the second",
+     "What a service pays that always records samples, one for 512 KiB: processor time of the "
+     "program itself, what is done there for tidemark included, without its beginning and end. A "
+     "session starts it plain, plain once more and recorded, all on one core, and asks for pieces "
+     "of 40 to 80 ms in turns; the lower quartiles of eight turns are compared, of rates the upper "
+     "ones. The medians of sessions, in brackets the interval that holds the true one with 95 % "
+     "confidence. tidemark's own process, on the same core, was watched for ten seconds after "
+     "twenty of work. Beginning and end, the capture written, are the processor time that both "
+     "processes add where there is nothing to do.", steady_lines),
     ("startup", "A program that does nothing", "", startup_lines),
     ("finish", "The capture", "", finish_lines),
     ("forks", "Many processes",
@@ -479,6 +493,9 @@ def page_of(results, page):
              "the repeats interleaved.", "", machine_words(results[-1])]
     for key, title, *rest in SECTIONS:
         found = [result for result in results if result.get(key)]
+        if found and key == "steady":
+            alike = [result for result in found if result["commit"] == found[-1]["commit"]]
+            found.append({**found[-1], key: steady.pooled(alike)})
         if found:
             lines += section(found[-1], key, title, *rest) + ["", f"*{when(found[-1])}*"]
         elif title in old:
