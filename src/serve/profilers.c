@@ -20,6 +20,7 @@
 
 enum {
   OK = 200,
+  MOVED = 301,
   BAD_REQUEST = 400,
   FORBIDDEN = 403,
   NOT_FOUND = 404,
@@ -31,6 +32,41 @@ enum {
 };
 
 static const char plain[] = "text/plain; charset=utf-8";
+
+// ---- what it is asked with ----
+
+// As Go reads its parameters: from what was posted, else from the query. NULL: it is not given, or
+// empty. Of a form only what needs no escapes is understood: numbers, and names of processes.
+static const char *parameter_of(const struct tide_request *request, const char *name, char *room,
+                                size_t n_room)
+{
+  size_t n_name = strlen(name);
+  for (const char *at = request->posted; at && *at; at += *at == '&') {
+    size_t n = strcspn(at, "&");
+    if (strncmp(at, name, n_name) == 0 && at[n_name] == '=') {
+      snprintf(room, n_room, "%.*s", (int)(n - n_name - 1), at + n_name + 1);
+      return *room ? room : NULL;
+    }
+    at += n;
+  }
+  const char *text = request->parameter(request->context, name);
+  return text && *text ? text : NULL;
+}
+
+// As Go's strconv.Atoi, whose error is looked at or not: false, it is no number, and then 0; one
+// that is too large is the largest.
+static bool number_of(const char *text, int64_t *ret)
+{
+  char *end = NULL;
+  *ret = 0;
+  if (text[strspn(text, "+-0123456789")])
+    return false;
+  long long value = strtoll(text, &end, 10);
+  if (end == text || *end)
+    return false;
+  *ret = value;
+  return true;
+}
 
 // ---- what is asked about ----
 
@@ -135,8 +171,10 @@ static bool find_subject(struct tide_exhibit *exhibit, const struct tide_request
   ret->capture = exhibit->capture;
   ret->image_idx = find_running(ret->capture, exhibit->shown_idx);
   const struct start *start = request->kept;
-  const char *process =
-      start && *start->process ? start->process : request->parameter(request->context, "process");
+  char room[512];
+  const char *process = start && *start->process
+                            ? start->process
+                            : parameter_of(request, "process", room, sizeof room);
   bool is_all = process && strcmp(process, "all") == 0;
   enum tide_err err = is_all    ? add_up(ret, &diag)
                       : process ? tide_profile_pick(ret->capture, process, &ret->image_idx, &diag)
@@ -206,19 +244,6 @@ static void answer_in_format(const struct subject *subject, const char *format, 
     namer->named(namer->context);
 }
 
-// Of Go's parameters: a number, 0 where it is not given; false: it is none.
-static bool number_of(const struct tide_request *request, const char *name, unsigned long *ret)
-{
-  const char *text = request->parameter(request->context, name);
-  *ret = 0;
-  if (!text)
-    return true;
-  if (!*text || strlen(text) > 9 || text[strspn(text, "0123456789")])
-    return false;
-  *ret = strtoul(text, NULL, 10);
-  return true;
-}
-
 static void forget_start(void *kept)
 {
   struct start *start = kept;
@@ -244,24 +269,27 @@ static void begin_difference(const struct subject *subject, unsigned long second
 static void answer_profile(const struct subject *subject, bool shows_allocated,
                            struct tide_reply *reply)
 {
-  unsigned long debug = 0, seconds = 0;
+  char room[32];
+  int64_t debug = 0, seconds = 0;
   const struct tide_request *request = subject->request;
-  bool is_difference = request->parameter(request->context, "seconds");
-  if (!number_of(request, "debug", &debug)) {
-    tide_reply_text(reply, BAD_REQUEST, "debug=N takes a number: 0 is pprof, 1 is text");
-  } else if (!number_of(request, "seconds", &seconds) || (is_difference && !seconds) ||
-             seconds > MAX_SECONDS) {
+  const char *text = parameter_of(request, "debug", room, sizeof room);
+  if (text)
+    number_of(text, &debug); // what is none is 0
+  const char *wait = parameter_of(request, "seconds", room, sizeof room);
+  if (wait && (!number_of(wait, &seconds) || seconds < 1 || seconds > MAX_SECONDS)) {
     tide_reply_text(reply, BAD_REQUEST, "seconds=N takes a number from 1 to %d", MAX_SECONDS);
-  } else if (is_difference && debug) {
+  } else if (wait && debug) {
     tide_reply_text(reply, BAD_REQUEST, "seconds and debug are not to be had together");
-  } else if (is_difference && !request->kept) {
-    begin_difference(subject, seconds, reply);
+  } else if (wait && !request->kept) {
+    begin_difference(subject, (unsigned long)seconds, reply);
   } else if (debug) { // its lines have both
     answer_in_format(subject, "gperftools", plain, false, reply);
   } else {
     answer_in_format(subject, "pprof", "application/octet-stream", shows_allocated, reply);
     if (reply->status == OK)
-      reply->filename = shows_allocated ? "allocs" : "heap";
+      reply->filename = shows_allocated ? wait ? "allocs-delta" : "allocs"
+                        : wait          ? "heap-delta"
+                                        : "heap";
   }
 }
 
@@ -342,7 +370,7 @@ static uint64_t *addresses_of(const char *text, size_t *ret_n)
 
 // Addresses are those of the text: return addresses, as they ran.
 static void name_addresses(const struct subject *subject, uint64_t *addresses, size_t n,
-                           struct tide_buf *out)
+                           char between, struct tide_buf *out)
 {
   const struct tide_image *image = image_of(subject);
   const struct tide_exhibit_namer *namer = subject->exhibit->namer;
@@ -358,23 +386,42 @@ static void name_addresses(const struct subject *subject, uint64_t *addresses, s
     const struct tide_named_frame *names = tide_naming_of_node(naming, i, &n_frames);
     is_named[found - addresses] = true;
     if (names[n_frames - 1].function)
-      tide_buf_printf(out, "0x%" PRIx64 "\t%s\n", address, names[n_frames - 1].function);
+      tide_buf_printf(out, "0x%" PRIx64 "%c%s\n", address, between, names[n_frames - 1].function);
   }
   tide_naming_free(naming);
   if (namer->named)
     namer->named(namer->context);
 }
 
+static const char some_symbols[] = "num_symbols: 1\n";
+
+static void answer_names(const struct subject *subject, const char *text, char between,
+                         struct tide_reply *reply)
+{
+  size_t n = 0;
+  TIDE_CLEANUP_FREE uint64_t *addresses = addresses_of(text, &n);
+  name_addresses(subject, addresses, n, between, &reply->body->bytes);
+}
+
+// Go's: how many there are, and those of the addresses in the query or in what is posted.
 static void answer_symbol(const struct subject *subject, struct tide_reply *reply)
 {
+  const struct tide_request *request = subject->request;
+  const char *text = request->posted ? request->posted : request->query;
   *reply = (struct tide_reply){.status = OK, .type = plain, .body = tide_body_new()};
-  if (!subject->request->posted) {
-    tide_buf_text(&reply->body->bytes, "num_symbols: 1\n"); // there are some: ask by POST
-    return;
-  }
-  size_t n = 0;
-  TIDE_CLEANUP_FREE uint64_t *addresses = addresses_of(subject->request->posted, &n);
-  name_addresses(subject, addresses, n, &reply->body->bytes);
+  tide_buf_text(&reply->body->bytes, some_symbols);
+  if (text)
+    answer_names(subject, text, ' ', reply);
+}
+
+// gperftools': either, and a tab.
+static void answer_symbol_lines(const struct subject *subject, struct tide_reply *reply)
+{
+  *reply = (struct tide_reply){.status = OK, .type = plain, .body = tide_body_new()};
+  if (subject->request->posted)
+    answer_names(subject, subject->request->posted, '\t', reply);
+  else
+    tide_buf_text(&reply->body->bytes, some_symbols);
 }
 
 // ---- for Prometheus ----
@@ -495,15 +542,15 @@ static const struct route {
   bool needs_subject, takes_post;
   bool is_profile; // which there is none of while recording is off
 } routes[] = {
-    {"/debug/pprof/", answer_index, false, false},
-    {"/debug/pprof/heap", answer_heap, true, false, true},
-    {"/debug/pprof/allocs", answer_allocs, true, false, true},
+    {"/debug/pprof/", answer_index, false, true},
+    {"/debug/pprof/heap", answer_heap, true, true, true},
+    {"/debug/pprof/allocs", answer_allocs, true, true, true},
     {"/debug/pprof/heap/flamegraph", answer_flames, true, false, true},
-    {"/debug/pprof/cmdline", answer_command, true, false},
+    {"/debug/pprof/cmdline", answer_command, true, true},
     {"/debug/pprof/symbol", answer_symbol, true, true},
     {"/pprof/heap", answer_text, true, false, true},
     {"/pprof/cmdline", answer_command_lines, true, false},
-    {"/pprof/symbol", answer_symbol, true, true},
+    {"/pprof/symbol", answer_symbol_lines, true, true},
     {"/metrics", answer_metrics, true, false},
 };
 
@@ -538,8 +585,10 @@ bool tide_profilers_answer(struct tide_exhibit *exhibit, const struct tide_reque
   if (strncmp(request->path, all, sizeof all - 1) != 0)
     return false;
   if (!request->path[sizeof all - 1]) { // what is relative there is relative to the slash
-    tide_reply_text(reply, 302, "see debug/pprof/");
+    tide_reply_text(reply, MOVED, "see debug/pprof/");
     reply->location = "pprof/";
+  } else if (request->path[sizeof all - 1] != '/') {
+    return false;
   } else {
     tide_reply_text(reply, NOT_FOUND, "Unknown profile: there are heap and allocs");
     reply->is_profilers = true;

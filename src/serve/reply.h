@@ -33,6 +33,7 @@ struct tide_request {
   void *context;
   void *kept;         // by the reply that asked for more time; NULL: it is asked for the first time
   const char *posted; // what came with it, ended by a NUL; NULL: it is no POST
+  const char *query;  // as it was sent, behind the '?'; NULL: there is none
 };
 
 struct tide_reply {

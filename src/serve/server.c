@@ -47,6 +47,7 @@ struct pending {
   bool is_too_long, is_malformed; // its address
   bool is_seen;                   // its head was read
   struct tide_buf posted;
+  char *query; // owned; NULL: none
   // Of one that is answered later: when, with what, and the others of that kind.
   struct MHD_Connection *suspended; // NULL: it is not
   uint64_t due_ms;
@@ -337,6 +338,8 @@ static void *look_at_address(void *context, const char *uri, struct MHD_Connecti
   struct pending *pending = tide_alloc(sizeof *pending);
   pending->is_too_long = strlen(uri) > MAX_URL_CHARS;
   pending->is_malformed = strstr(uri, "%00");
+  const char *query = strchr(uri, '?');
+  pending->query = query && !pending->is_too_long ? tide_strdup(query + 1) : NULL;
   return pending;
 }
 
@@ -346,6 +349,7 @@ static void forget_request(void *context, struct MHD_Connection *connection, voi
   struct pending *pending = *request_context;
   if (pending)
     tide_buf_done(&pending->posted);
+  free(pending->query);
   if (pending && pending->forget)
     pending->forget(pending->kept);
   free(pending);
@@ -392,8 +396,12 @@ static void answer_request(struct tide_server *server, struct MHD_Connection *co
 {
   const char *path = path_of(server, connection, url);
   bool is_post = strcmp(method, "POST") == 0;
-  const struct tide_request request = {path, parameter, connection, pending->kept,
-                                       is_post ? tide_buf_cstr(&pending->posted) : NULL};
+  const struct tide_request request = {path,
+                                       parameter,
+                                       connection,
+                                       pending->kept,
+                                       is_post ? tide_buf_cstr(&pending->posted) : NULL,
+                                       pending->query};
   if (!path)
     take_ticket(server, connection, method, reply);
   else if (!*path) // what is relative on the page is relative to the slash after the token

@@ -210,11 +210,15 @@ def serve_dialects(ground):
         expect(service.get("/pprof/cmdline").decode() == words[0], "lines")
         expect(service.get("/debug/pprof/symbol") == b"num_symbols: 1\n", "symbols")
         addresses = body.decode().splitlines()[1].split(" @ ")[1].split()
-        for path in "/pprof/symbol", "/debug/pprof/symbol":
-            status, _, names = service.ask(path, "POST", "+".join(addresses))
-            names = dict(line.split("\t") for line in names.decode().splitlines())
-            expect(status == 200 and names[addresses[0]] == "hold" and "main" in names.values(),
-                   f"{status} {names}")
+        asked, some = "+".join(addresses), "num_symbols: 1\n"
+        for method, path, begins, between in (
+                ("POST", "/pprof/symbol", "", "\t"), ("POST", "/debug/pprof/symbol", some, " "),
+                ("GET", f"/debug/pprof/symbol?{asked}", some, " ")):
+            status, _, names = service.ask(path, method, asked if method == "POST" else None)
+            names = names.decode()
+            expect(status == 200 and names.startswith(begins), f"{path}: {status} {names}")
+            names = dict(line.split(between) for line in names[len(begins):].splitlines())
+            expect(names[addresses[0]] == "hold" and "main" in names.values(), f"{path}: {names}")
         expect(service.ask("/pprof/symbol", "POST", "what+0x0+0xffffffffffffffffffff")[2] == b"",
                "names of nothing")
         picture = service.get("/debug/pprof/heap/flamegraph")
@@ -222,7 +226,35 @@ def serve_dialects(ground):
         index = service.get("/debug/pprof/")
         expect(b'href="heap"' in index and b'href="allocs"' in index, f"{index!r}")
         status, headers, _ = service.ask("/debug/pprof")
-        expect(status == 302 and headers["Location"] == "pprof/", f"{status} {headers}")
+        expect(status == 301 and headers["Location"] == "pprof/", f"{status} {headers}")
+
+
+@test
+def serve_as_go(ground):
+    """Numbers that are none, and forms, are taken as Go's net/http/pprof takes them."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    with serving(ground) as service:
+        for method, query, posted, name in (
+                ("GET", "debug=x", None, "heap"), ("GET", "debug=", None, "heap"),
+                ("GET", "debug=1x", None, "heap"), ("GET", "debug=0", None, "heap"),
+                ("GET", "debug=-1", None, None), ("GET", "debug=99999999999999999999", None, None),
+                ("GET", "seconds=&debug=2", None, None), ("GET", "gc=x&seconds=", None, "heap"),
+                ("GET", "seconds=%2B1&debug=x", None, "heap-delta"),
+                ("POST", "debug=1", "", None), ("POST", "", "", "heap"),
+                ("POST", "", "gc=1&debug=1", None), ("POST", "debug=1", "debug=0", "heap"),
+                ("POST", "", "seconds=1", "heap-delta")):
+            status, headers, body = service.ask(f"/debug/pprof/heap?{query}", method, posted,
+                                                **form)
+            expect(status == 200, f"{method} {query} {posted}: {status} {body[:99]!r}")
+            wanted = name and f'attachment; filename="{name}"'
+            expect(headers["Content-Disposition"] == wanted, f"{query} {posted}: {headers}")
+            expect(name or body.startswith(b"heap profile: "), f"{query}: {body[:99]!r}")
+        headers = service.ask("/debug/pprof/allocs?seconds=1")[1]
+        expect("allocs-delta" in headers["Content-Disposition"], f"{headers}")
+        for path in "/debug/pprof/", "/debug/pprof/cmdline":
+            expect(service.ask(path, "POST", "")[2] == service.get(path), path)
+        status, headers, body = service.ask("/debug/pprofx")
+        expect(status == 404 and not headers["X-Go-Pprof"], f"{status} {headers} {body!r}")
 
 
 def varints(packed):
@@ -398,15 +430,15 @@ def serve_refusals(ground):
     with serving(ground) as service:
         for method, path, wanted in (
                 ("GET", "/debug/pprof/goroutine", 404), ("GET", "/debug/pprof/heap/", 404),
-                ("GET", "/nothing", 404), ("GET", "/debug/pprof/heap?debug=x", 400),
-                ("GET", "/debug/pprof/heap?debug=", 400),
+                ("GET", "/nothing", 404), ("GET", "/debug/pprof/heap?seconds=x", 400),
                 ("GET", "/debug/pprof/heap?seconds=0", 400),
+                ("GET", "/debug/pprof/heap?seconds=1.5", 400),
                 ("GET", "/debug/pprof/heap?seconds=-1", 400),
                 ("GET", "/debug/pprof/heap?seconds=1000000", 400),
                 ("GET", "/debug/pprof/heap?seconds=1&debug=1", 400),
                 ("GET", "/tidemark/nothing", 404),
-                ("POST", "/debug/pprof/heap", 405), ("POST", "/tidemark/facts", 405),
-                ("DELETE", "/debug/pprof/heap", 405), ("GET", "/debug/pprof/heap%00", 400),
+                ("POST", "/metrics", 405), ("POST", "/tidemark/facts", 405),
+                ("POST", "/pprof/heap", 405), ("DELETE", "/debug/pprof/heap", 405), ("GET", "/debug/pprof/heap%00", 400),
                 ("GET", "/" + "x" * 3000, 414)):
             status, headers, body = service.ask(path, method)
             expect(status == wanted and len(body) > 10, f"{method} {path}: {status} {body!r}")
