@@ -24,7 +24,7 @@ struct tide_agent_seat {
   // Within a hook of a Rust allocator of the program's own: the frame of its caller, else NULL; and
   // the block that another allocator gave it last, which it may hand on as it is.
   const struct tide_agent_frame *rusts;
-  uint64_t inner_block; // of place.inner_family
+  uint64_t inner_block; // of place.inner_tag
   struct tide_asking asking;
 } __attribute__((aligned(TIDE_AGENT_SEAT_BYTES)));
 _Static_assert(sizeof(struct tide_agent_seat) == TIDE_AGENT_SEAT_BYTES, "as the tracer has it");
@@ -98,7 +98,7 @@ TIDE_HOT void tide_agent_note_inner(struct tide_agent_seat *seat,
 {
   if (hook->role < TIDE_ROLE_FREE && hook->family != TIDE_FAMILY_RUST) {
     seat->inner_block = p;
-    seat->place.inner_family = hook->family;
+    seat->place.inner_tag = (uint32_t)(hook->tag >> TIDE_AGENT_TAG_SHIFT);
   }
 }
 

@@ -18,20 +18,20 @@ static uint64_t call_real(const struct tide_agent_hook *hook, const struct tide_
                                        TIDE_FRAME_ARGUMENT(f, 4));
 }
 
-TIDE_HOT uint64_t family_of(const struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
+TIDE_HOT uint64_t block_tag(const struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
                             uint64_t p)
 {
   bool is_handed_on = TIDE_UNLIKELY(hook->family == TIDE_FAMILY_RUST) && seat->inner_block == p;
-  return is_handed_on ? seat->place.inner_family : hook->family;
+  return is_handed_on ? (uint64_t)seat->place.inner_tag << TIDE_PC_TAG_SHIFT : hook->tag;
 }
 
-// The caller's, with whose block p is (unwind/walk.h).
+// The caller's, with whose block p is and by which call (unwind/walk.h).
 TIDE_HOT struct tide_regs regs_of(const struct tide_agent_seat *seat,
                                   const struct tide_agent_hook *hook, uint64_t p,
                                   const struct tide_agent_frame *f)
 {
   struct tide_regs regs = TIDE_FRAME_REGS(f);
-  regs.pc |= family_of(seat, hook, p) << TIDE_PC_TAG_SHIFT;
+  regs.pc |= block_tag(seat, hook, p);
   return regs;
 }
 

@@ -14,10 +14,13 @@
 
 // Beneath the frames of a hook no stack is walked.
 TIDE_HOT struct tide_regs regs_of(const struct tide_agent_seat *seat,
+                                  const struct tide_agent_hook *hook,
                                   const struct tide_agent_frame *f)
 {
   const struct tide_agent_frame *outer = seat->rusts;
-  return outer ? TIDE_FRAME_REGS(outer) : TIDE_FRAME_REGS(f);
+  struct tide_regs regs = outer ? TIDE_FRAME_REGS(outer) : TIDE_FRAME_REGS(f);
+  regs.pc |= hook->tag;
+  return regs;
 }
 
 static uint64_t hooked_map(struct tide_agent_seat *seat, const struct tide_agent_hook *hook,
@@ -25,7 +28,7 @@ static uint64_t hooked_map(struct tide_agent_seat *seat, const struct tide_agent
 {
   uint64_t p = tide_agent_call(hook, f);
   if (p != (uint64_t)MAP_FAILED)
-    tide_pages_mapped(&seat->seat, p, TIDE_FRAME_ARGUMENT(f, 1), regs_of(seat, f));
+    tide_pages_mapped(&seat->seat, p, TIDE_FRAME_ARGUMENT(f, 1), regs_of(seat, hook, f));
   return p;
 }
 
@@ -48,7 +51,8 @@ static uint64_t remap(struct tide_agent_seat *seat, const struct tide_agent_hook
   // Size 0 duplicates a shared mapping: the old one stays.
   if (TIDE_FRAME_ARGUMENT(f, 3) & MREMAP_DONTUNMAP)
     old_bytes = 0;
-  tide_pages_remapped(&seat->seat, old, old_bytes, p, TIDE_FRAME_ARGUMENT(f, 2), regs_of(seat, f));
+  tide_pages_remapped(&seat->seat, old, old_bytes, p, TIDE_FRAME_ARGUMENT(f, 2),
+                      regs_of(seat, hook, f));
   return p;
 }
 
@@ -60,7 +64,7 @@ static uint64_t move_break(struct tide_agent_seat *seat, const struct tide_agent
   uint64_t ret = tide_agent_call(hook, f);
   long to = TIDE_SYS(SYS_brk, 0);
   if (to > from && from > 0)
-    tide_pages_mapped(&seat->seat, (uint64_t)from, (uint64_t)(to - from), regs_of(seat, f));
+    tide_pages_mapped(&seat->seat, (uint64_t)from, (uint64_t)(to - from), regs_of(seat, hook, f));
   else if (to < from && to > 0)
     tide_pages_unmapped(&seat->seat, (uint64_t)to, (uint64_t)(from - to));
   return ret;

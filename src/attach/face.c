@@ -141,7 +141,8 @@ struct tide_agent_hook tide_face_hook(const struct tide_plan *plan, const struct
       .nothrow = nothrow_of(plan, entry),
       .role = entry->role,
       .family = entry->family,
-      .tag = (uint64_t)entry->family << TIDE_AGENT_TAG_SHIFT,
+      .tag = (uint64_t)tide_tag(entry->family, tide_call_of(entry->role, entry->name))
+             << TIDE_AGENT_TAG_SHIFT,
       .own_lo = own.start,
       .own_bytes = own.bytes,
   };

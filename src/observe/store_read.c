@@ -75,7 +75,8 @@ static void read_modules(struct tide_reading *r)
 static uint16_t frame_flags(const struct tide_node *node)
 {
   uint32_t exact = node->frame & TIDE_FRAME_EXACT ? TIDE_FRAME_IS_EXACT : 0;
-  return (uint16_t)((node->flags & TIDE_FRAME_STORED & ~TIDE_FRAME_IS_EXACT) | exact);
+  uint32_t kept = (TIDE_FRAME_STORED | TIDE_FRAME_CALL) & ~TIDE_FRAME_IS_EXACT;
+  return (uint16_t)((node->flags & kept) | exact);
 }
 
 struct tide_frame tide_reading_frame(const struct tide_reading *r, const struct tide_node *node)

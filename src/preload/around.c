@@ -26,6 +26,9 @@ TIDE_COLD static void begin_first(void)
   tide_store_relaxed(&is_used, true);
 }
 
+// What these calls are booked by.
+#define TOLD ((uint64_t)TIDE_TAG_TOLD << TIDE_PC_TAG_SHIFT)
+
 TIDE_HOT struct tide_held hold_ready(struct tide_seat *seat)
 {
   if (TIDE_UNLIKELY(!tide_around_is_used()))
@@ -38,7 +41,7 @@ void *tidemark_v1_around_alloc(void *(*alloc)(void *), void *given, size_t bytes
   struct tide_held held = hold_ready(&tide_self);
   void *p = alloc(given);
   tide_unhold(&tide_self, held);
-  TIDE_RECORD(p, bytes);
+  TIDE_RECORD(p, bytes, TOLD);
   return p;
 }
 
@@ -51,7 +54,7 @@ void *tidemark_v1_around_resize(void *(*resize)(void *), void *given, void *old,
   void *p = resize(given);
   tide_unhold(&tide_self, held);
   if (p)
-    tide_resize_done(&tide_self, block, old, p, bytes, TIDE_CALLER_REGS());
+    tide_resize_done(&tide_self, block, old, p, bytes, TIDE_CALLER_REGS_TAGGED(TOLD));
   else
     tide_resize_failed(&tide_self, block, old);
   return p;

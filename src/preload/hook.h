@@ -62,26 +62,31 @@ bool tide_around_is_used(void);
   __attribute__((visibility("default"))) ret name types;
 #include "store/hooks.def"
 
+// What a captured pc says of a hooked function: whose allocator it stands for matters not here,
+// where there is one; which call it is does.
+#define TIDE_TAG_OF(name, role)                                                                    \
+  ((uint64_t)tide_tag(TIDE_FAMILY_LIBC, tide_call_of(TIDE_ROLE_##role, name)) << TIDE_PC_TAG_SHIFT)
+
 // A block that was allocated. Takes the registers last: what comes before may have to call
 // somebody. Is the block: malloc ends with it.
-#define TIDE_RECORDED(p, size)                                                                     \
+#define TIDE_RECORDED(p, size, tag)                                                                \
   ({                                                                                               \
     struct tide_thread *thread_ = tide_enter_alloc(&tide_self);                                    \
     TIDE_LIKELY(thread_)                                                                           \
-    ? tide_record_at(thread_, TIDE_CAPTURE_CALLER(&thread_->unwind), (p), (size))                  \
-    : tide_sample_block(&tide_self, (p), (size), TIDE_CALLER_REGS());                              \
+    ? tide_record_at(thread_, TIDE_CAPTURE_TAGGED(&thread_->unwind, tag), (p), (size))             \
+    : tide_sample_block(&tide_self, (p), (size), TIDE_CALLER_REGS_TAGGED(tag));                    \
   })
 
 // Is an allocation of so many bytes known to be no sample? To be asked once for each.
 #define TIDE_PASSES(size) tide_sample_passes(&tide_self, (size))
 
 // What an allocation returned.
-#define TIDE_RECORD(p, size)                                                                       \
+#define TIDE_RECORD(p, size, tag)                                                                  \
   do {                                                                                             \
     if (TIDE_UNLIKELY(!p))                                                                         \
       tide_record_failed();                                                                        \
     else if (!TIDE_PASSES(size))                                                                   \
-      (void)TIDE_RECORDED(p, size);                                                                \
+      (void)TIDE_RECORDED(p, size, tag);                                                           \
   } while (0)
 
 // In place of a function that there is not.

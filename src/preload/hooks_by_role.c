@@ -43,7 +43,7 @@ static const char nothrow; // std::nothrow carries nothing: any address will do
 // asked: who is asked for the block, mostly the real function itself. An exception must not pass a
 // held gate: of operators that throw, the sibling that returns NULL is asked, and only its refusal
 // is taken to the one that throws.
-#define ALLOCATES(name, family, types, size, alignment, asked, asked_args, throws)                 \
+#define ALLOCATES(name, role, family, types, size, alignment, asked, asked_args, throws)           \
   void *name PARAMS types                                                                          \
   {                                                                                                \
     if (TIDE_LIKELY(JUMPS_##family && tide_real.name))                                             \
@@ -56,19 +56,20 @@ static const char nothrow; // std::nothrow carries nothing: any address will do
     void *p = asked ? TIDE_CALL_HOLDING(HOLDS_##family, asked asked_args) : NULL;                  \
     if (throws && !p)                                                                              \
       p = real ARGS types;                                                                         \
-    TIDE_RECORD(p, size);                                                                          \
+    TIDE_RECORD(p, size, TIDE_TAG_OF(#name, role));                                                \
     return p;                                                                                      \
   }
 #define MADE_ALLOC(name, family, types)                                                            \
-  ALLOCATES(name, family, types, a, 1, real, ARGS types, false)
+  ALLOCATES(name, ALLOC, family, types, a, 1, real, ARGS types, false)
 #define MADE_ALLOC_ALIGNED(name, family, types)                                                    \
-  ALLOCATES(name, family, types, a, b, real, ARGS types, false)
+  ALLOCATES(name, ALLOC_ALIGNED, family, types, a, b, real, ARGS types, false)
 #define MADE_ALLOC_SECOND(name, family, types)                                                     \
-  ALLOCATES(name, family, types, b, a, real, ARGS types, false)
+  ALLOCATES(name, ALLOC_SECOND, family, types, b, a, real, ARGS types, false)
 #define MADE_NEW(name, family, types)                                                              \
-  ALLOCATES(name, family, types, a, 1, tide_real.name##RKSt9nothrow_t, (a, &nothrow), true)
+  ALLOCATES(name, NEW, family, types, a, 1, tide_real.name##RKSt9nothrow_t, (a, &nothrow), true)
 #define MADE_NEW_ALIGNED(name, family, types)                                                      \
-  ALLOCATES(name, family, types, a, b, tide_real.name##RKSt9nothrow_t, (a, b, &nothrow), true)
+  ALLOCATES(name, NEW_ALIGNED, family, types, a, b, tide_real.name##RKSt9nothrow_t,                \
+            (a, b, &nothrow), true)
 
 #define MADE_POSIX(name, family, types)                                                            \
   int name PARAMS types                                                                            \
@@ -76,7 +77,7 @@ static const char nothrow; // std::nothrow carries nothing: any address will do
     __typeof__(tide_real.name) real = FIND_##family(name);                                         \
     int error = TIDE_CALL_HOLDING(HOLDS_##family, real ARGS types);                                \
     void *p = error ? NULL : *a;                                                                   \
-    TIDE_RECORD(p, c);                                                                             \
+    TIDE_RECORD(p, c, TIDE_TAG_OF(#name, POSIX));                                                  \
     return error;                                                                                  \
   }
 
@@ -89,7 +90,8 @@ static const char nothrow; // std::nothrow carries nothing: any address will do
     struct tide_resize block = tide_resize_begin(&tide_self, a);                                   \
     void *p = TIDE_CALL_HOLDING(HOLDS_##family, real ARGS types);                                  \
     if (p)                                                                                         \
-      tide_resize_done(&tide_self, block, a, p, b, TIDE_CALLER_REGS());                            \
+      tide_resize_done(&tide_self, block, a, p, b,                                                 \
+                       TIDE_CALLER_REGS_TAGGED(TIDE_TAG_OF(#name, REALLOC)));                      \
     else                                                                                           \
       tide_resize_failed(&tide_self, block, a);                                                    \
     return p;                                                                                      \

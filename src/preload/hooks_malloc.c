@@ -22,7 +22,7 @@ JUMPED_TO void *malloc_recorded(size_t n)
 {
   void *p = tide_real.malloc(n);
   if (TIDE_LIKELY(p))
-    return TIDE_RECORDED(p, n);
+    return TIDE_RECORDED(p, n, TIDE_TAG_OF("malloc", ALLOC));
   tide_record_failed();
   return p;
 }
@@ -38,7 +38,7 @@ JUMPED_TO void *calloc_recorded(size_t n, size_t each)
 {
   void *p = tide_real.calloc(n, each);
   if (TIDE_LIKELY(p))
-    return TIDE_RECORDED(p, n * each); // no overflow: it succeeded
+    return TIDE_RECORDED(p, n * each, TIDE_TAG_OF("calloc", CALLOC)); // it did not overflow
   tide_record_failed();
   return p;
 }
@@ -81,6 +81,7 @@ void free(void *p)
   }
 }
 
+#define RESIZE_REGS() TIDE_CALLER_REGS_TAGGED(TIDE_TAG_OF("realloc", REALLOC))
 TIDE_HOT void *resize(void *old, size_t n, struct tide_regs r)
 {
   if (TIDE_UNLIKELY(!tide_real.resolved))
@@ -99,7 +100,7 @@ TIDE_HOT void *resize(void *old, size_t n, struct tide_regs r)
 
 JUMPED_TO void *realloc_recorded(void *old, size_t n)
 {
-  return resize(old, n, TIDE_CALLER_REGS());
+  return resize(old, n, RESIZE_REGS());
 }
 
 // What is larger is rather refused, which is to be counted, and takes time enough for that.
@@ -118,7 +119,7 @@ void *realloc(void *old, size_t n)
 
 JUMPED_TO void *reallocarray_recorded(void *old, size_t n, size_t each)
 {
-  return resize(old, n * each, TIDE_CALLER_REGS());
+  return resize(old, n * each, RESIZE_REGS());
 }
 
 void *reallocarray(void *old, size_t n, size_t each)
@@ -148,7 +149,7 @@ void *mallocx(size_t n, int flags)
   if (!tide_real.mallocx)
     return plain_mallocx(n, flags);
   void *p = TIDE_CALL_REAL(tide_real.mallocx(n, flags));
-  TIDE_RECORD(p, n);
+  TIDE_RECORD(p, n, TIDE_TAG_OF("mallocx", ALLOC));
   return p;
 }
 
@@ -161,7 +162,7 @@ size_t xallocx(void *p, size_t n, size_t extra, int flags)
   struct tide_resize block = tide_resize_begin(&tide_self, p);
   size_t usable = TIDE_CALL_REAL(tide_real.xallocx(p, n, extra, flags));
   if (usable >= n)
-    tide_resize_done(&tide_self, block, p, p, n, TIDE_CALLER_REGS());
+    tide_resize_done(&tide_self, block, p, p, n, RESIZE_REGS());
   else
     tide_resize_failed(&tide_self, block, p);
   return usable;

@@ -14,13 +14,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define TAG(call) ((uint64_t)tide_tag(TIDE_FAMILY_PAGES, TIDE_CALL_##call) << TIDE_PC_TAG_SHIFT)
+
 TIDE_HOT void *map(void *at, size_t n, int prot, int flags, int fd, off_t offset,
                    struct tide_regs r)
 {
   tide_real_resolve();
   void *p = tide_real.mmap(at, n, prot, flags, fd, offset);
-  if (p != MAP_FAILED && !tide_real_calls(r.pc))
+  if (p != MAP_FAILED && !tide_real_calls(r.pc)) {
+    r.pc |= TAG(MMAP);
     tide_pages_mapped(&tide_self, (uint64_t)p, n, r);
+  }
   return p;
 }
 
@@ -55,8 +59,10 @@ void *mremap(void *old, size_t old_n, size_t n, int flags, ...)
   if (flags & MREMAP_DONTUNMAP)
     old_n = 0; // as where it is: that duplicates a shared mapping, and the old one stays
   struct tide_regs r = TIDE_CALLER_REGS();
-  if (!tide_real_calls(r.pc))
+  if (!tide_real_calls(r.pc)) {
+    r.pc |= TAG(MREMAP);
     tide_pages_remapped(&tide_self, (uint64_t)old, old_n, (uint64_t)p, n, r);
+  }
   return p;
 }
 
@@ -64,6 +70,7 @@ static void break_moved(uint64_t from, uint64_t to, struct tide_regs r)
 {
   if (tide_real_calls(r.pc))
     return;
+  r.pc |= TAG(BRK);
   if (to > from)
     tide_pages_mapped(&tide_self, from, to - from, r);
   else if (to < from)

@@ -65,6 +65,19 @@ static uint32_t node_flags(const struct tide_unwind_frame *f)
   return f->key == CUT_KEY ? TIDE_FRAME_CUT : f->guessed ? TIDE_FRAME_GUESSED : 0;
 }
 
+static uint32_t leaf_tag(const struct tide_unwind_frame *leaf)
+{
+  return (uint32_t)((leaf->key & TIDE_PC_FAMILY) >> TIDE_PC_TAG_SHIFT);
+}
+
+// The innermost frame of a stack is another node for each call that allocated there, and is not
+// kept among those that the frames know: there it would be an outer frame of a further stack.
+static uint32_t leaf_node(const struct tide_unwind_frame *leaf, uint32_t parent)
+{
+  uint32_t call = (uint32_t)tide_tag_call(leaf_tag(leaf)) << TIDE_FRAME_CALL_SHIFT;
+  return tide_node_get(parent, node_frame(leaf), node_flags(leaf) | call);
+}
+
 // The same in a scope, all of it below the scope's node: what the frames know are their nodes
 // without one.
 static uint32_t find_node_scoped(const struct tide_unwind_frame *f, uint64_t n, uint32_t root)
@@ -73,9 +86,9 @@ static uint32_t find_node_scoped(const struct tide_unwind_frame *f, uint64_t n, 
   uint32_t node = tide_scope_node(scope);
   if (node && root == TIDE_NODE_ROOT_CUT)
     node = tide_node_get(node, 0, TIDE_FRAME_CUT);
-  for (uint64_t i = 0; i < n && node; i++)
+  for (uint64_t i = 0; i + 1 < n && node; i++)
     node = tide_node_get(node, node_frame(&f[i]), node_flags(&f[i]));
-  return node;
+  return node ? leaf_node(&f[n - 1], node) : 0;
 }
 
 // The node of a stack: beyond those that are known, nodes are looked up, or made.
@@ -87,14 +100,14 @@ static uint32_t find_node(struct tide_unwind_frame *f, uint64_t n, uint32_t root
     *ret_is_new = tide_store.n_nodes != n_before;
     return scoped;
   }
-  uint64_t known = n_known(f, n);
+  uint64_t known = n_known(f, n - 1);
   uint32_t node = known_node(f, known, root);
-  for (; known < n; known++) {
-    node = tide_node_get(node, node_frame(&f[known]), node_flags(&f[known]));
-    if (!node)
-      break;
-    f[known].node = node;
+  bool has_room = true;
+  for (; known + 1 < n && has_room; known++) {
+    f[known].node = node = tide_node_get(node, node_frame(&f[known]), node_flags(&f[known]));
+    has_room = node;
   }
+  node = has_room ? leaf_node(&f[n - 1], node) : 0;
   *ret_is_new = tide_store.n_nodes != n_before;
   return node;
 }
@@ -119,7 +132,7 @@ static struct tide_cell *make_cell(struct tide_thread *t, const struct tide_unwi
   if (owner && !owner->t_first) {
     owner->t_first = from >> TIDE_TICK_SHIFT;
     if (owner->stack != TIDE_NODE_ROOT_LOST) // that is everybody's
-      owner->family = (leaf->key & TIDE_PC_FAMILY) >> TIDE_PC_TAG_SHIFT;
+      owner->family = (uint8_t)tide_tag_family(leaf_tag(leaf));
   }
   tide_cold_add(from);
   tide_store_relaxed(&tide_store.header->cold_ticks, tide_cold_cycles >> TIDE_TICK_SHIFT);

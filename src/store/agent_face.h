@@ -41,7 +41,7 @@ struct tide_agent_hook {
   uint64_t nothrow; // of an operator new that throws: the same of one that gives NULL; 0: none
   uint32_t role;    // enum tide_role
   uint32_t family;
-  uint64_t tag;               // the family, where a stack's first address has it
+  uint64_t tag;               // family and call, where a stack's first address has them
   uint64_t own_lo, own_bytes; // code that is not the program's when it calls this; 0 bytes: none
   uint32_t is_later;          // it came when blocks were known to be apart: its own may not be
 };
@@ -105,7 +105,7 @@ struct tide_agent_place {
   uint32_t tid;
   uint32_t inside; // hooks that the thread is in: what an allocator calls by itself is not counted
   uint32_t mark;   // of the outermost of them: its caller's stack pointer, the lower half
-  uint32_t inner_family; // the agent's own
+  uint32_t inner_tag; // the agent's own
 };
 
 enum { TIDE_AGENT_STACK_BYTES = 64 << 20 };

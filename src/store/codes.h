@@ -7,6 +7,7 @@
 // Freestanding: included by the recorder and by the supervisor.
 #pragma once
 #include <stdint.h>
+#include <string.h>
 
 enum tide_site_kind {
   TIDE_SITE_HEAP,
@@ -24,7 +25,9 @@ enum tide_frame_flags {
   TIDE_FRAME_STORED = 159, // all of the above, which are in stores and files; the page has besides
   TIDE_FRAME_INLINED = 32, // into the next outer frame
   TIDE_FRAME_PRUNED = 64,  // not a frame: stands for the callers of stacks that were gathered
+  TIDE_FRAME_CALL = 3840,  // of a stack's innermost frame: which call allocated, see TIDE_CALL_LIST
 };
+enum { TIDE_FRAME_CALL_SHIFT = 8 };
 
 static inline enum tide_site_kind tide_kind_of_root(uint32_t flags)
 {
@@ -70,6 +73,103 @@ static inline const char *tide_family_words(uint32_t family)
     TIDE_FAMILY_LIST(X)
 #undef X
   default: return tide_family_words(TIDE_FAMILY_UNKNOWN);
+  }
+}
+
+// ---- which call allocated ----
+//
+// By which of an allocator's functions the blocks of a stack came, whatever prefix or suffix it has
+// in the allocator. It is a part of what a stack is: the same frames with another call are another
+// stack. An operator new that calls malloc is a frame of the stack, and the call is malloc.
+
+// X(name, number, word)
+#define TIDE_CALL_LIST(X)                                                                          \
+  X(UNTOLD, 0, "not told")  /* other tools' files, and our own of before */                        \
+  X(MALLOC, 1, "malloc")    /* and what is like it: mallocx, __rust_alloc */                       \
+  X(CALLOC, 2, "calloc")    /* or another that gives zeroes */                                     \
+  X(REALLOC, 3, "realloc")  /* or another that resizes */                                          \
+  X(ALIGNED, 4, "aligned")  /* posix_memalign, aligned_alloc, memalign, valloc */                  \
+  X(NEW, 5, "operator new") /* any; of who has one that calls no malloc */                         \
+  X(MMAP, 6, "mmap")                                                                               \
+  X(MREMAP, 7, "mremap")                                                                           \
+  X(BRK, 8, "brk")                  /* or sbrk */                                                  \
+  X(TOLD, 9, "told by the program") /* tidemark_block_alloc(), tidemark_around_alloc() */
+
+enum tide_call {
+#define X(name, number, word) TIDE_CALL_##name = number,
+  TIDE_CALL_LIST(X)
+#undef X
+      TIDE_CALLS_N
+};
+
+static inline const char *tide_call_word(enum tide_call call)
+{
+  switch (call) {
+#define X(name, number, word)                                                                      \
+  case number: return word;
+    TIDE_CALL_LIST(X)
+#undef X
+  default: return tide_call_word(TIDE_CALL_UNTOLD);
+  }
+}
+
+static inline enum tide_call tide_call_of_flags(uint32_t frame_flags)
+{
+  return (enum tide_call)((frame_flags & TIDE_FRAME_CALL) >> TIDE_FRAME_CALL_SHIFT);
+}
+
+// Family and call as the six bits that a captured pc has for both (unwind/walk.h). A family's
+// number stands for its malloc, too, and libc's malloc, the most frequent, for nothing to set.
+//
+//   0 .. 7, 12 .. 14, 61 .. 63   that family, MALLOC; PAGES: MMAP; EVENTS: UNTOLD; POOLS: TOLD
+//   16 .. 59                     16 + 11 * (call - CALLOC) + n: the n-th of the allocators'
+//   families 8, 9, 60                     BRK; LIBC and TOLD; MREMAP
+enum { TIDE_TAG_BRK = 8, TIDE_TAG_TOLD = 9, TIDE_TAG_OTHERS = 16, TIDE_TAG_MREMAP = 60 };
+enum { TIDE_TAG_FAMILIES = 11 };
+
+static inline uint32_t tide_tag(uint32_t family, enum tide_call call)
+{
+  uint32_t n = family <= TIDE_FAMILY_OWN           ? family
+               : family == TIDE_FAMILY_MOZJEMALLOC ? 7
+               : family == TIDE_FAMILY_RUST        ? 8
+               : family == TIDE_FAMILY_PARTITION   ? 9
+                                                   : 10;
+  if (call >= TIDE_CALL_CALLOC && call <= TIDE_CALL_NEW)
+    return TIDE_TAG_OTHERS + TIDE_TAG_FAMILIES * (uint32_t)(call - TIDE_CALL_CALLOC) + n;
+  if (family == TIDE_FAMILY_LIBC && call == TIDE_CALL_TOLD)
+    return TIDE_TAG_TOLD;
+  return call == TIDE_CALL_MREMAP ? TIDE_TAG_MREMAP : call == TIDE_CALL_BRK ? TIDE_TAG_BRK : family;
+}
+
+static inline uint32_t tide_tag_family(uint32_t tag)
+{
+  static const uint8_t others[TIDE_TAG_FAMILIES] = {
+      TIDE_FAMILY_LIBC,     TIDE_FAMILY_JEMALLOC,  TIDE_FAMILY_MIMALLOC, TIDE_FAMILY_TCMALLOC,
+      TIDE_FAMILY_SNMALLOC, TIDE_FAMILY_RPMALLOC,  TIDE_FAMILY_OWN,      TIDE_FAMILY_MOZJEMALLOC,
+      TIDE_FAMILY_RUST,     TIDE_FAMILY_PARTITION, TIDE_FAMILY_UNKNOWN,
+  };
+  if (tag == TIDE_TAG_BRK || tag == TIDE_TAG_MREMAP)
+    return TIDE_FAMILY_PAGES;
+  if (tag == TIDE_TAG_TOLD)
+    return TIDE_FAMILY_LIBC;
+  return tag >= TIDE_TAG_OTHERS && tag < TIDE_TAG_MREMAP
+             ? others[(tag - TIDE_TAG_OTHERS) % TIDE_TAG_FAMILIES]
+             : tag;
+}
+
+static inline enum tide_call tide_tag_call(uint32_t tag)
+{
+  switch (tag) {
+  case TIDE_TAG_BRK: return TIDE_CALL_BRK;
+  case TIDE_TAG_MREMAP: return TIDE_CALL_MREMAP;
+  case TIDE_FAMILY_PAGES: return TIDE_CALL_MMAP;
+  case TIDE_FAMILY_EVENTS: return TIDE_CALL_UNTOLD;
+  case TIDE_FAMILY_POOLS:
+  case TIDE_TAG_TOLD: return TIDE_CALL_TOLD;
+  default:
+    return tag >= TIDE_TAG_OTHERS && tag < TIDE_TAG_MREMAP
+               ? (enum tide_call)(TIDE_CALL_CALLOC + (tag - TIDE_TAG_OTHERS) / TIDE_TAG_FAMILIES)
+               : TIDE_CALL_MALLOC;
   }
 }
 
@@ -151,3 +251,34 @@ enum tide_role {
   TIDE_ROLE_LIST(X)
 #undef X
 };
+
+// Which call of TIDE_CALL_LIST a function is, by its role and its name, which decides where a role
+// does not tell. Of a name that is written out it is a constant.
+static inline enum tide_call tide_call_of(enum tide_role role, const char *name)
+{
+  switch (role) {
+  case TIDE_ROLE_MAP: return TIDE_CALL_MMAP;
+  case TIDE_ROLE_REMAP: return TIDE_CALL_MREMAP;
+  case TIDE_ROLE_BREAK: return TIDE_CALL_BRK;
+  case TIDE_ROLE_NEW:
+  case TIDE_ROLE_NEW_ALIGNED: return TIDE_CALL_NEW;
+  case TIDE_ROLE_CALLOC:
+  case TIDE_ROLE_ARENA_CALLOC: return TIDE_CALL_CALLOC;
+  case TIDE_ROLE_REALLOC:
+  case TIDE_ROLE_REALLOC_ARRAY:
+  case TIDE_ROLE_REALLOC_FOURTH:
+  case TIDE_ROLE_RESIZE_IN_PLACE:
+  case TIDE_ROLE_ARENA_REALLOC: return TIDE_CALL_REALLOC;
+  case TIDE_ROLE_ALLOC:
+  case TIDE_ROLE_ALLOC_ALIGNED:
+  case TIDE_ROLE_ALLOC_SECOND:
+  case TIDE_ROLE_POSIX:
+  case TIDE_ROLE_ARENA_ALIGNED: break;
+  default: return TIDE_CALL_MALLOC;
+  }
+  if (strncmp(name, "_Zn", 3) == 0)
+    return TIDE_CALL_NEW;
+  if (strstr(name, "zalloc") || strstr(name, "_zeroed"))
+    return TIDE_CALL_CALLOC;
+  return role != TIDE_ROLE_ALLOC || strstr(name, "valloc") ? TIDE_CALL_ALIGNED : TIDE_CALL_MALLOC;
+}

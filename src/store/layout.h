@@ -264,7 +264,7 @@ _Static_assert(sizeof(struct tide_late_chunk) == 4096, "a page");
 struct tide_node {
   uint64_t frame; // TIDE_FRAME_*: pc in the low 48 bits, module id above, exact bit on top
   uint32_t parent;
-  uint32_t flags; // enum tide_frame_flags
+  uint32_t flags; // enum tide_frame_flags; one that is no stack has no TIDE_FRAME_CALL
 };
 #define TIDE_NODE_BITS 28 // of an id
 #define TIDE_FRAME_PC(frame) ((frame) & ((1ull << 48) - 1))

@@ -14,7 +14,8 @@
 // table, which a function with hundreds of calls needs, stays small.
 //
 // An entry of the table is four bytes: an id and four bits of its key's hash. Whether it is the
-// node that is looked for, the node itself says; so the key is parent and frame, whole. The table
+// node that is looked for, the node itself says; so the key is parent and frame, whole, and of a
+// stack's innermost frame the call (TIDE_FRAME_CALL), which no hash is of. The table
 // grows by half and is filled anew from the nodes, in their order. Everything happens under the
 // lock.
 #include "store/store.h"
@@ -178,7 +179,12 @@ static bool room_for_one(void)
   return chunks[chunk] || chunk_add(chunk);
 }
 
-static uint32_t table_find(uint64_t hash, uint32_t parent, uint64_t frame)
+static bool is_same_node(const struct tide_node *node, uint64_t frame, uint32_t flags)
+{
+  return node->frame == frame && !((node->flags ^ flags) & TIDE_FRAME_CALL);
+}
+
+static uint32_t table_find(uint64_t hash, uint32_t parent, uint64_t frame, uint32_t flags)
 {
   if (!n_tabled)
     return 0;
@@ -187,17 +193,17 @@ static uint32_t table_find(uint64_t hash, uint32_t parent, uint64_t frame)
       continue;
     uint32_t id = table[i] & ID_MASK;
     const struct tide_node *node = tide_node_at(id);
-    if (node->frame == frame && node->parent == parent)
+    if (is_same_node(node, frame, flags) && node->parent == parent)
       return id;
   }
   return 0;
 }
 
 // Gives how many were looked at, too.
-static uint32_t list_find(uint32_t parent, uint64_t frame, uint32_t *ret_n)
+static uint32_t list_find(uint32_t parent, uint64_t frame, uint32_t flags, uint32_t *ret_n)
 {
   uint32_t n = 0, id = link_of(parent)->child;
-  for (; id && tide_node_at(id)->frame != frame; id = link_of(id)->next)
+  for (; id && !is_same_node(tide_node_at(id), frame, flags); id = link_of(id)->next)
     n++;
   *ret_n = n;
   return id;
@@ -205,10 +211,10 @@ static uint32_t list_find(uint32_t parent, uint64_t frame, uint32_t *ret_n)
 
 uint32_t tide_node_get(uint32_t parent, uint64_t frame, uint32_t flags)
 {
-  uint32_t n_listed, id = list_find(parent, frame, &n_listed);
+  uint32_t n_listed, id = list_find(parent, frame, flags, &n_listed);
   uint64_t hash = key_hash(parent, frame);
   if (!id && n_listed == LISTED)
-    id = table_find(hash, parent, frame);
+    id = table_find(hash, parent, frame, flags);
   if (id)
     return id;
   if (!room_for_one() || (n_listed == LISTED && !room_in_table()))

@@ -380,7 +380,9 @@ static const struct chain *chain_of(struct tide_naming *naming, uint32_t node, b
 {
   if (!naming->of_node[node]) {
     const struct tide_frame *frame = &naming->image->frames[node];
-    struct tide_named_frame key = {.pc = frame->pc, .module = frame->module, .flags = frame->flags};
+    struct tide_named_frame key = {.pc = frame->pc,
+                                   .module = frame->module,
+                                   .flags = frame->flags & (uint16_t)~TIDE_FRAME_CALL};
     size_t slot = slot_of(naming, &key);
     if (!naming->table[slot] && !may_look_up)
       return NULL;
@@ -466,4 +468,16 @@ const char *tide_naming_note(struct tide_naming *naming, const struct tide_named
   bool in_part = !frame->file && !tide_layer_is_folded(frame->layer) && !is_made;
   const char *note = object->note[0] || !in_part ? object->note : object->part_note;
   return note[0] ? note : NULL;
+}
+
+enum tide_call tide_naming_call(struct tide_naming *naming, uint32_t stack)
+{
+  static const char word[] = "operator new";
+  enum tide_call call = tide_call_of_flags(naming->image->frames[stack].flags);
+  if (call != TIDE_CALL_MALLOC && call != TIDE_CALL_ALIGNED)
+    return call;
+  size_t n;
+  const struct tide_named_frame *frames = tide_naming_of_node(naming, stack, &n);
+  bool is_new = n && frames[0].function && !strncmp(frames[0].function, word, sizeof word - 1);
+  return is_new ? TIDE_CALL_NEW : call;
 }

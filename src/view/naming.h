@@ -54,6 +54,10 @@ void tide_naming_set_blame(struct tide_naming *naming, enum tide_blamed blamed);
 enum tide_blamed tide_naming_blamed(const struct tide_naming *naming);
 const struct tide_image *tide_naming_image(const struct tide_naming *naming);
 
+// By which call a stack's blocks were allocated. An operator new that calls malloc is the call that
+// the program made.
+enum tide_call tide_naming_call(struct tide_naming *naming, uint32_t stack);
+
 // Rules of the user's, which must outlive the names. To be set before the first look-up.
 void tide_naming_set_rules(struct tide_naming *naming, const struct tide_rules *rules);
 
