@@ -73,7 +73,7 @@ class ModelNames {
     if (by === "own") return frames.layer[frame] === Layer.own ? OWN_CODE : LIBRARIES;
     const crate = by === "crate" ? text[frames.crate[frame]] : "";
     const file = by === "module" ? "" : text[frames.file[frame]];
-    const group = crate || file || modulePath(this.model, frame);
+    const group = crate || file || modulePath(this.model, frame) || UNKNOWN_CODE;
     return group.slice(group.lastIndexOf("/") + 1);
   }
 
@@ -90,6 +90,7 @@ class ModelNames {
 
 const OWN_CODE = "own code";
 const LIBRARIES = "libraries";
+const UNKNOWN_CODE = "unknown code"; // in no file: the report's word for it
 
 // One of the palette's; several groups may have the same.
 export function groupColour(group: string): number {
