@@ -22,10 +22,11 @@ static void add_signed(struct tide_page_column *columns, enum tide_page_column_i
 }
 
 static void write_site(struct tide_page_column *columns, uint32_t node, enum tide_site_kind kind,
-                       int64_t own_max)
+                       uint32_t call, int64_t own_max)
 {
   add_number(columns, TIDE_PAGE_SITE_NODE, node);
   add_number(columns, TIDE_PAGE_SITE_KIND, kind);
+  add_number(columns, TIDE_PAGE_SITE_CALL, call);
   add_signed(columns, TIDE_PAGE_SITE_OWN_MAX, own_max);
 }
 
@@ -41,18 +42,32 @@ static int64_t most_of_gathered(const struct tide_page_sites *sites,
   return most > 0 && sum > (uint64_t)most ? most : (int64_t)sum;
 }
 
+static uint32_t call_of_gathered(const struct tide_page_sites *sites,
+                                 const struct tide_profile *profile, struct tide_naming *naming,
+                                 const struct tide_page_other *other)
+{
+  const uint32_t *gathered = &sites->gathered[other->first];
+  uint32_t call = tide_naming_call(naming, profile->sites[gathered[0]].stack);
+  for (size_t i = 1; i < other->n; i++)
+    if (tide_naming_call(naming, profile->sites[gathered[i]].stack) != call)
+      return TIDE_PAGE_CALLS;
+  return call;
+}
+
 void tide_page_sites_write(const struct tide_page_sites *sites, const struct tide_profile *profile,
                            struct tide_page_names *names, struct tide_page_column *columns)
 {
   for (size_t i = 0; i < sites->n_kept; i++) {
     const struct tide_profile_site *site = &profile->sites[sites->kept[i]];
     uint32_t node = tide_page_names_node(names, site->stack);
-    write_site(columns, node, site->kind, TIDE_OF_SITE(site, high_bytes));
+    uint32_t call = tide_naming_call(names->naming, site->stack);
+    write_site(columns, node, site->kind, call, TIDE_OF_SITE(site, high_bytes));
   }
   for (size_t i = 0; i < sites->n_others; i++) {
     const struct tide_page_other *other = &sites->others[i];
     uint32_t node = tide_page_names_other(names, other);
     write_site(columns, node, other->of_pages ? TIDE_SITE_PAGES : TIDE_SITE_HEAP,
+               call_of_gathered(sites, profile, names->naming, other),
                most_of_gathered(sites, profile, other));
   }
 }

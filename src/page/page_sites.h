@@ -59,6 +59,9 @@ void tide_page_names_write(struct tide_page_names *names, struct tide_page_colum
 
 // ---- sites ----
 
+// In place of a call: of gathered stacks, that they are of several.
+enum { TIDE_PAGE_CALLS = 16 };
+
 struct tide_page_sites {
   uint32_t *of_stack;             // per stack of the image: number of its site + 1; 0: none
   uint32_t *kept;                 // per number below n_kept: index of the profile's site

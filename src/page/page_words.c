@@ -4,6 +4,7 @@
 // which moment, and why there is no answer. Which of it is said depends on the selection, and where
 // that is not of this list, on moments that fill the gaps of a text.
 #include "page/page_data.h"
+#include "page/page_sites.h"
 
 #include "base/alloc.h"
 #include "view/groups.h"
@@ -110,6 +111,17 @@ static void write_groups(struct tide_json *json, const struct tide_image *image)
   tide_json_close_object(json);
 }
 
+// By number. Gathered stacks may be of several.
+static void write_calls(struct tide_json *json)
+{
+  tide_json_key(json, "calls");
+  tide_json_open_array(json);
+  for (int call = 0; call < TIDE_PAGE_CALLS; call++)
+    tide_json_text(json, tide_call_word((enum tide_call)call));
+  tide_json_text(json, "several calls");
+  tide_json_close_array(json);
+}
+
 static void write_moments(struct tide_json *json, const struct tide_image *image)
 {
   tide_json_key(json, "moments");
@@ -136,6 +148,7 @@ void tide_page_words_write(struct tide_json *json, const struct tide_image *imag
   tide_json_open_object(json);
   write_measures(json, image);
   write_groups(json, image);
+  write_calls(json);
   write_moments(json, image);
   write_sentence(json, "no_moment", tide_sprintf(TIDE_NO_SNAPSHOT, "that time"));
   write_sentence(json, "no_range", tide_sprintf(TIDE_NOBODY_LOOKED, "the range"));

@@ -112,8 +112,8 @@ static void write_code(struct tide_json *json, struct tide_view *view,
   const struct tide_named_frame *frame = group->frame;
   enum tide_group_kind kind = groups->kind;
   bool of_line = kind == TIDE_GROUP_PLACE || tide_group_kind_is_stacks(kind);
-  if (kind == TIDE_GROUP_SCOPE) {
-    tide_json_put_text(json, "scope", group->crate);
+  if (tide_group_kind_is_text(kind)) {
+    tide_json_put_text(json, tide_group_words[kind], group->crate);
     return;
   }
   if (of_line || kind == TIDE_GROUP_FUNCTION)

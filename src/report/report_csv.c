@@ -28,6 +28,7 @@ static const char *const titles[TIDE_GROUPS_N] = {
     [TIDE_GROUP_LIFETIME] = "ending,least_ns,most_ns",
     [TIDE_GROUP_STACK] = "function,file,line,module,address",
     [TIDE_GROUP_PAGES] = "function,file,line,module,address",
+    [TIDE_GROUP_CALL] = "call",
     [TIDE_GROUP_SCOPE] = "scope",
 };
 
@@ -60,6 +61,7 @@ static void write_code(const struct rows *r, const struct tide_group *group, con
   case TIDE_GROUP_CRATE:
     write_texts(r, 2, (const char *[]){frame ? group->crate : unnamed, module});
     return;
+  case TIDE_GROUP_CALL:
   case TIDE_GROUP_SCOPE:
     write_texts(r, 1, (const char *[]){group->crate ? group->crate : unnamed});
     return;
@@ -245,7 +247,7 @@ static void write_row(const struct rows *r, const struct tide_group *group, bool
     tide_sink_text(r->sink, "(rest)");
     tide_sink_repeat(r->sink, ',', n_columns - 1);
   } else if (has_frame) {
-    const char *unnamed = r->kind == TIDE_GROUP_SCOPE ? "" : tide_term(TIDE_TERM_STACK_LOST);
+    const char *unnamed = tide_group_kind_is_text(r->kind) ? "" : tide_term(TIDE_TERM_STACK_LOST);
     write_code(r, group, is_rest ? "(rest)" : unnamed);
   } else if (r->kind == TIDE_GROUP_THREAD) {
     write_thread(r, group);

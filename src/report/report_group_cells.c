@@ -55,7 +55,7 @@ static char *own_words(const struct tide_screen *screen, const struct tide_view 
 {
   const struct tide_named_frame *frame = group->frame;
   const struct tide_style style = tide_screen_style(screen);
-  if (tide_group_kind_is_across(groups->kind) || groups->kind == TIDE_GROUP_SCOPE)
+  if (tide_group_kind_is_across(groups->kind) || tide_group_kind_is_text(groups->kind))
     return tide_group_label(view->profile, groups->kind, group, style);
   if (!frame)
     return tide_strdup(tide_term(TIDE_TERM_STACK_LOST));

@@ -73,6 +73,7 @@ void tide_site_json_defaults(struct tide_json *json, const struct tide_profile *
   tide_json_put_text(json, "kind", kinds[TIDE_SITE_HEAP]);
   tide_json_put_u64(json, "culprit", 0);
   tide_json_put_u64(json, "via", 0);
+  tide_json_put_text(json, "call", NULL);
   for (size_t i = 0; i < tide_number_list_n; i++) {
     const struct tide_number *number = &tide_number_list[i];
     if (number->key && tide_number_is_kept(number, profile->image))
@@ -178,6 +179,9 @@ static void put_blame(struct tide_json *json, const struct tide_profile *profile
     tide_json_put_u64(json, "culprit", culprit);
   if (via)
     tide_json_put_u64(json, "via", via);
+  enum tide_call call = tide_naming_call(stacks->naming, site->stack);
+  if (call)
+    tide_json_put_text(json, "call", tide_call_word(call));
 }
 
 void tide_site_json(struct tide_json *json, const struct tide_profile *profile,

@@ -115,15 +115,16 @@ static inline const char *tide_call_word(enum tide_call call)
 
 static inline enum tide_call tide_call_of_flags(uint32_t frame_flags)
 {
-  return (enum tide_call)((frame_flags & TIDE_FRAME_CALL) >> TIDE_FRAME_CALL_SHIFT);
+  uint32_t call = (frame_flags & TIDE_FRAME_CALL) >> TIDE_FRAME_CALL_SHIFT;
+  return call < TIDE_CALLS_N ? (enum tide_call)call : TIDE_CALL_UNTOLD; // of a later format
 }
 
 // Family and call as the six bits that a captured pc has for both (unwind/walk.h). A family's
 // number stands for its malloc, too, and libc's malloc, the most frequent, for nothing to set.
 //
 //   0 .. 7, 12 .. 14, 61 .. 63   that family, MALLOC; PAGES: MMAP; EVENTS: UNTOLD; POOLS: TOLD
-//   16 .. 59                     16 + 11 * (call - CALLOC) + n: the n-th of the allocators'
-//   families 8, 9, 60                     BRK; LIBC and TOLD; MREMAP
+//   16 .. 59                     16 + 11 * (call - CALLOC) + n: the n-th allocator's
+//   8, 9, 60                     BRK; LIBC and TOLD; MREMAP
 enum { TIDE_TAG_BRK = 8, TIDE_TAG_TOLD = 9, TIDE_TAG_OTHERS = 16, TIDE_TAG_MREMAP = 60 };
 enum { TIDE_TAG_FAMILIES = 11 };
 

@@ -56,4 +56,3 @@ TIDE_HOT void *tide_capture(struct tide_unwind *u, struct tide_regs r)
     struct tide_regs regs_ = TIDE_CALLER_REGS_TAGGED(tag);                                         \
     tide_capture_slow((u), regs_.pc, regs_.sp, regs_.fp);                                          \
   }))
-#define TIDE_CAPTURE_CALLER(u) TIDE_CAPTURE_TAGGED(u, 0)

@@ -314,7 +314,7 @@ static void label_half(struct tide_diff *diff, struct half *half, char *label)
       .kind = half->kind, .function = label, .function_n = strlen(label), .module = ""};
 }
 
-// Threads and classes, which stacks do not fold into, and scopes.
+// Threads and classes, which stacks do not fold into, scopes, and calls.
 static void gather_across(struct tide_diff *diff, struct halves *halves, bool is_after)
 {
   struct tide_across across;
@@ -361,7 +361,7 @@ struct tide_diff *tide_diff_new(struct tide_view *before, struct tide_view *afte
   diff->after = after;
   bool goes_on = before->profile->question.goes_on || after->profile->question.goes_on;
   before->profile->question.goes_on = after->profile->question.goes_on = goes_on;
-  if (tide_group_kind_is_across(group) || group == TIDE_GROUP_SCOPE) {
+  if (tide_group_kind_is_across(group) || tide_group_kind_is_text(group)) {
     gather_across(diff, &halves, false);
     gather_across(diff, &halves, true);
   } else {

@@ -215,6 +215,15 @@ void tide_groups_across(struct tide_groups *groups, const struct tide_view *view
   compact(groups);
 }
 
+// Its stacks do, or none of them: it was not told before, nor by other tools.
+static bool tells_calls(const struct tide_image *image)
+{
+  for (size_t i = 1; i < image->n_frames; i++)
+    if (tide_call_of_flags(image->frames[i].flags))
+      return true;
+  return !image->n_sites;
+}
+
 enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_image *image,
                                 struct tide_diag *diag)
 {
@@ -223,7 +232,7 @@ enum tide_err tide_groups_check(enum tide_group_kind kind, const struct tide_ima
       [TIDE_GROUP_SIZE] = TIDE_LACK_SIZE_HIST,
       [TIDE_GROUP_LIFETIME] = TIDE_LACK_LIFE_HIST,
   };
-  if (!(image->lacks & needs[kind]))
+  if (kind == TIDE_GROUP_CALL ? tells_calls(image) : !(image->lacks & needs[kind]))
     return TIDE_ERR_OK;
   return tide_fail(diag, TIDE_ERR_USAGE,
                    "%s holds nothing by %s; it does by function, file, crate and module",

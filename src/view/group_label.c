@@ -90,6 +90,8 @@ char *tide_group_label(const struct tide_profile *profile, enum tide_group_kind 
 {
   if (kind == TIDE_GROUP_THREAD)
     return thread_label(profile->image, group);
+  if (kind == TIDE_GROUP_CALL)
+    return tide_strdup(group->crate ? group->crate : tide_call_word(TIDE_CALL_UNTOLD));
   if (kind == TIDE_GROUP_SCOPE)
     return tide_strdup(group->crate ? group->crate : "no scope");
   if (kind == TIDE_GROUP_SIZE)

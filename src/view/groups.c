@@ -16,6 +16,7 @@
 struct entry { // a site and whom it is blamed on
   const struct tide_named_frame *frame;
   uint32_t site;
+  enum tide_call call; // by calls; else 0
 };
 
 struct head { // sites with one culprit: entries[first] and the n - 1 behind it
@@ -79,6 +80,8 @@ static int by_kind(const void *left, const void *right, void *context)
   const struct head *a = left, *b = right;
   const struct gathering *g = context;
   int order = 0;
+  if (g->groups->kind == TIDE_GROUP_CALL)
+    return compare_number(g->entries[a->first].call, g->entries[b->first].call);
   if (!a->frame || !b->frame) // events without a stack
     return (a->frame != NULL) - (b->frame != NULL);
   switch (g->groups->kind) {
@@ -99,6 +102,8 @@ static int by_pointer(const void *left, const void *right)
 {
   const struct entry *a = left, *b = right;
   int order = (a->frame > b->frame) - (a->frame < b->frame);
+  if (!order)
+    order = compare_number(a->call, b->call);
   return order ? order : compare_number(a->site, b->site);
 }
 
@@ -135,6 +140,8 @@ static const struct tide_named_frame *frame_for(struct tide_view *view, enum tid
                                                 uint32_t stack)
 {
   size_t n = 0;
+  if (kind == TIDE_GROUP_CALL)
+    return NULL;
   if (kind != TIDE_GROUP_SCOPE)
     return tide_view_culprit(view, stack);
   uint32_t scope = scope_of(view->profile->image, stack);
@@ -159,12 +166,14 @@ static void collect_groups(struct gathering *g, struct tide_view *view)
     const struct tide_named_frame *frame =
         has_stack ? frame_for(view, groups->kind, site->stack) : NULL;
     groups->n_stacks += site->weight > 0;
-    if (has_stack && !frame && groups->kind != TIDE_GROUP_SCOPE) {
+    if (has_stack && !frame && !tide_group_kind_is_text(groups->kind)) {
       tide_group_add_site(site->weight > 0 ? &groups->rest : &groups->weightless, site);
       continue;
     }
     groups->n_stacks_placed += site->weight > 0;
-    g->entries[g->n_entries++] = (struct entry){frame, i};
+    enum tide_call call =
+        groups->kind == TIDE_GROUP_CALL ? tide_naming_call(view->naming, site->stack) : 0;
+    g->entries[g->n_entries++] = (struct entry){frame, i, call};
   }
 }
 
@@ -176,20 +185,23 @@ static uint32_t stack_of_entry(const struct gathering *g, size_t entry_idx)
 static void make_heads(struct gathering *g)
 {
   bool by_crate = g->groups->kind == TIDE_GROUP_CRATE;
-  bool by_scope = g->groups->kind == TIDE_GROUP_SCOPE;
+  bool by_scope = g->groups->kind == TIDE_GROUP_SCOPE, by_call = g->groups->kind == TIDE_GROUP_CALL;
   bool by_stack = tide_group_kind_is_stacks(g->groups->kind);
   g->heads = tide_alloc_array(g->n_entries + 1, sizeof *g->heads);
   if (!by_stack)
     qsort(g->entries, g->n_entries, sizeof *g->entries, by_pointer);
   for (size_t i = 0; i < g->n_entries; i++) {
     const struct tide_named_frame *frame = g->entries[i].frame;
-    if (i && !by_stack && frame == g->entries[i - 1].frame) {
+    if (i && !by_stack && frame == g->entries[i - 1].frame &&
+        g->entries[i].call == g->entries[i - 1].call) {
       g->heads[g->n_heads - 1].n++;
       continue;
     }
     char *crate = by_crate && frame && frame->function ? tide_crate_of(frame->function) : NULL;
     if (by_scope && frame)
       crate = tide_scope_path(g->view, stack_of_entry(g, i));
+    if (by_call)
+      crate = tide_strdup(tide_call_word(g->entries[i].call));
     g->heads[g->n_heads++] = (struct head){frame, crate, i, 1};
   }
   if (!by_stack)
@@ -223,7 +235,7 @@ static void fold_heads(struct gathering *g)
     }
     uint32_t stack = g->view->profile->sites[g->entries[head->first].site].stack;
     groups->items[groups->n++] = (struct tide_group){0};
-    groups->items[groups->n - 1].number = by_stack ? stack : 0;
+    groups->items[groups->n - 1].number = by_stack ? stack : g->entries[head->first].call;
     groups->items[groups->n - 1].crate = head->crate ? tide_strdup(head->crate) : NULL;
     add_head(g, head, groups->n - 1);
   }

@@ -23,6 +23,7 @@ enum tide_group_kind {
   TIDE_GROUP_THREAD, // that allocated
   TIDE_GROUP_SIZE,
   TIDE_GROUP_LIFETIME,
+  TIDE_GROUP_CALL,  // of an allocator: malloc, calloc, operator new, ...
   TIDE_GROUP_SCOPE, // the innermost scope of a stack, with those that it is in; what comes after
                     // this is of one run alone, and not compared
   TIDE_GROUP_STACK,
@@ -55,8 +56,8 @@ struct tide_group {
   // What it is. The frame stands for all of it and is the naming's; NULL for events without a stack
   // and for kinds that are no part of the code.
   const struct tide_named_frame *frame;
-  char *crate;     // or the scope; owned; NULL for other kinds
-  uint32_t number; // thread, class of size or of lifetime, stack: as the kind is
+  char *crate;     // or the scope, or the call; owned; NULL for other kinds
+  uint32_t number; // thread, class of size or of lifetime, call, stack: as the kind is
   bool several;    // of several threads or classes, not told apart; of classes, number is the first
   uint32_t last;   // and this the last
   uint32_t key;    // of threads and classes: what its gifts are found by
@@ -102,6 +103,11 @@ struct tide_groups {
 static inline bool tide_group_kind_is_across(enum tide_group_kind kind)
 {
   return kind == TIDE_GROUP_THREAD || kind == TIDE_GROUP_SIZE || kind == TIDE_GROUP_LIFETIME;
+}
+// Known by a text that each stack has, and not by a frame.
+static inline bool tide_group_kind_is_text(enum tide_group_kind kind)
+{
+  return kind == TIDE_GROUP_SCOPE || kind == TIDE_GROUP_CALL;
 }
 static inline bool tide_group_kind_is_stacks(enum tide_group_kind kind)
 {

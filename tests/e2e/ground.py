@@ -66,8 +66,9 @@ class Ground:
         if key in MADE:
             copy(MADE[key], path)
             return path
+        language = "c++" if compiler == "g++" else "c"
         done = subprocess.run([compiler, "-O1", "-g", f"-fdebug-prefix-map={os.getcwd()}=/source",
-                               "-fno-builtin", "-x", "c", "-", "-o", path, *flags],
+                               "-fno-builtin", "-x", language, "-", "-o", path, *flags],
                               input=source, capture_output=True, text=True)
         if done.returncode:
             raise record.Failure(f"{name} does not build: {done.stderr.strip()[-200:]}")

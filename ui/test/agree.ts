@@ -17,7 +17,7 @@ import { modulePath, NONE } from "../src/engine/names.ts";
 import { threadKey, weighIn } from "../src/engine/narrow.ts";
 import { NUMBERS } from "../src/engine/numbers.ts";
 import { weigh, type Question } from "../src/engine/question.ts";
-import { rowOf } from "../src/engine/rows.ts";
+import { callText, rowOf } from "../src/engine/rows.ts";
 import { waysOf, type Way } from "../src/engine/ways.ts";
 import { buildTree, type Tree } from "../src/engine/tree.ts";
 import type { Diff, DiffGroup, DiffPlace } from "../src/engine/diff.ts";
@@ -99,6 +99,7 @@ function weightlessSite(plain: View, site: number) {
     pastRow++;
   return heldBy(model, {
     kind: ["heap", "pages", "lost"][sites.kind[site]],
+    call: sites.call[site] ? callText(model, sites.call[site]) : null,
     ...numbersJson(numbersOf(model, site), model),
     allocations: sites.nAlloc[site], own_max_bytes: sites.ownMax[site],
     own_max_is_bound: pastRow - firstRow > 1 || model.facts.image.merged,
@@ -157,6 +158,8 @@ function identityJson(model: Model, g: Group): Record<string, unknown> {
     return { ending, least_ns: least, most_ns: most, several: false };
   }
   const { frame } = g;
+  if (g.kind === "call")
+    return { call: callText(model, g.number) };
   const has = frame !== NONE;
   const id: Record<string, unknown> = {};
   const ofLine = g.kind === "place" || g.kind === "stack";
@@ -197,7 +200,10 @@ export function groupsJson(view: View, question: Question, kind: GroupKind) {
     const { sizes, lifetimes } = histogram(model, g.sites);
     const ways = waysOf(view, question, g);
     return heldBy(model, {
-      ...base, via: wayJson(model, ways.via), caller: wayJson(model, ways.caller),
+      ...base,
+      ...(kind !== "call" && {
+        via: wayJson(model, ways.via), caller: wayJson(model, ways.caller),
+      }),
       ...numbersJson(g, model),
       mean_life_ns: meanLife(model, g.lifeNs, g.nFree, lifetimes), mean_age_ns: meanAge(g),
       fate: g.fate, sizes: sizeCounts(sizes), lifetimes: lifeCounts(lifetimes),

@@ -35,7 +35,7 @@ export function partsOf(model: Model): Parts {
     frame_line: frames.line, frame_module: frames.module, frame_address: frames.address,
     frame_layer: frames.layer, frame_flags: frames.flags,
     node_up: Array.from(nodes.parent, (parent, i) => i - parent), node_frame: nodes.frame,
-    site_node: sites.node, site_kind: sites.kind, site_own_max: sites.ownMax,
+    site_node: sites.node, site_kind: sites.kind, site_call: sites.call, site_own_max: sites.ownMax,
     row_site: rows.site, row_thread: rows.thread,
     hist_site: h.site, hist_bucket: h.bucket, hist_count: h.number,
     snap_ns: s.ns, snap_kind: s.kind, snap_end: s.end, cell_step: steps(model),

@@ -45,7 +45,7 @@ const wordsOf = (snapshots: number): Facts["words"] => ({
       [measure, { name: measure, hint: measure, nothing: "nothing",
         bytes: questionWords(measure), blocks: questionWords(`blocks ${measure}`) }]),
   ) as Facts["words"]["measures"],
-  groups_refused: {}, moments: Array.from({ length: snapshots }, (_, i) => `moment ${i}`),
+  groups_refused: {}, calls: ["not told", "malloc"], moments: Array.from({ length: snapshots }, (_, i) => `moment ${i}`),
   no_moment: "No moment.", no_range: "No range.",
   no_peak: "No peak.", kept: "leaks", kept_class: "(never freed)",
 });
@@ -237,7 +237,8 @@ export function synthetic(shape: Shape): Model {
       count: nNodes, parent: u32(nNodes), frame: u32(nNodes), depth: new Uint16Array(nNodes),
     },
     sites: {
-      count: nSites, node: u32(nSites), kind: new Uint8Array(nSites), ownMax: f64(nSites),
+      count: nSites, node: u32(nSites), kind: new Uint8Array(nSites),
+      call: new Uint8Array(nSites), ownMax: f64(nSites),
       ...noNumbers(nSites),
     },
     rows: { count: nSites, site: u32(nSites), thread: u32(nSites), ...noNumbers(nSites) },

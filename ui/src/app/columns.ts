@@ -90,7 +90,7 @@ export function groupPlace(model: Model, group: Group): string {
 
 // "via serde_json::de::from_str, src/de.rs:2699".
 export function groupWay(view: View, question: Question, group: Group): string {
-  if (!group.sites.length) return "";
+  if (!group.sites.length || group.kind === "call") return "";
   return cleanWithin(waysText(view, waysOf(view, question, group), nameToShow), NAME_MAX);
 }
 

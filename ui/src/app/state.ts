@@ -44,6 +44,7 @@ export const groupKinds = [
   "thread",
   "size",
   "lifetime",
+  "call",
   "stack",
 ] as const;
 export type GroupWord = (typeof groupKinds)[number];

@@ -7,6 +7,7 @@
 import type { Group } from "../engine/groups.ts";
 import type { View } from "../engine/look.ts";
 import { frameText, placeText } from "../engine/names.ts";
+import { callText } from "../engine/rows.ts";
 import { amount, share, type Mark } from "../engine/units.ts";
 import { clean, cleanWithin } from "../flame/clean.ts";
 import { plural } from "./words.ts";
@@ -29,10 +30,29 @@ export interface StackSource {
   mark: Mark;
 }
 
+// "" where it is not told.
+function callOf({ model }: View, site: number): string {
+  const call = model.sites.call[site];
+  return call ? callText(model, call) : "";
+}
+
+// "by malloc 2.1 MiB, by calloc 40.0 KiB"; nothing where it is not told.
+function callLine({ view, weights, unit, mark }: StackSource, sites: number[]): Line[] {
+  const sums = new Map<string, number>();
+  for (const site of sites) {
+    const call = callOf(view, site);
+    sums.set(call, (sums.get(call) ?? 0) + weights[site]);
+  }
+  const parts = [...sums].filter(([call]) => call).sort((a, b) => b[1] - a[1]);
+  const text = parts.map(([call, sum]) => `by ${call} ${amount(sum, unit, mark)}`).join(", ");
+  return text ? [{ kind: "note", text }] : [];
+}
+
 function stackLines(source: StackSource, site: number): Line[] {
   const { view, weights, whole, unit, mark } = source;
   const weight = weights[site];
-  const text = `${share(weight, whole, mark)}  ${amount(weight, unit, mark)}`;
+  const call = callOf(view, site);
+  const text = `${share(weight, whole, mark)}  ${amount(weight, unit, mark)}${call && ` by ${call}`}`;
   const lines: Line[] = [{ kind: "stack", text, site }];
   const frames = view.framesOf(site);
   for (let i = 0; i < frames.length && i < FRAMES_MAX; i++)
@@ -51,7 +71,7 @@ function detailLines(source: StackSource, group: Group): Line[] {
   const sites = Array.from(group.sites)
     .filter((site) => source.weights[site] > 0)
     .sort((a, b) => source.weights[b] - source.weights[a]);
-  const lines: Line[] = [{ kind: "actions", group }];
+  const lines: Line[] = [{ kind: "actions", group }, ...callLine(source, sites)];
   for (const site of sites.slice(0, STACKS_MAX)) lines.push(...stackLines(source, site));
   const more = sites.length - STACKS_MAX;
   if (more > 0)

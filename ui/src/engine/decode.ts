@@ -79,6 +79,8 @@ function checkFacts(facts: Record<string, unknown>): void {
   for (const key of ["images", "threads", "marks", "unrecorded", "wrappers"])
     if (!Array.isArray(facts[key]))
       fail(`its facts have no list "${key}"`);
+  if (!Array.isArray((facts.words as Record<string, unknown>).calls))
+    fail("its facts do not name the calls of allocators");
   for (const told of [facts.verdict, facts.verdict_so_far ?? facts.verdict])
     checkTold(told);
   checkResidence(facts.residence);
@@ -442,6 +444,7 @@ function readModel(columns: Columns, facts: Facts): Model {
   const sites = {
     count: node.length, node,
     kind: columns.small("site_kind", 3, node.length),
+    call: columns.small("site_call", facts.words.calls.length, node.length),
   } as Sites;
   put(sites, "ownMax", columns.later("site_own_max", node.length));
   const rows = readRows(columns, sites.count, facts.threads.length);

@@ -6,6 +6,7 @@ import { classRange, LIFE_CLASS_LIVE, LIFE_CLASS_RESIZED } from "./classes.ts";
 import type { Group } from "./groups.ts";
 import type { Model } from "./model.ts";
 import { frameText, moduleName, modulePath, NONE, placeText, shortenPath } from "./names.ts";
+import { callText } from "./rows.ts";
 import { TERMS } from "./terms.ts";
 import { bytes, count, EXACT, time } from "./units.ts";
 
@@ -60,6 +61,8 @@ export function groupText(model: Model, group: Named): string {
     return sizeText(group);
   if (kind === "lifetime")
     return lifetimeText(model, group);
+  if (kind === "call")
+    return callText(model, group.number);
   if (frame === NONE)
     return TERMS.stackLost.text;
   if (kind === "place" || kind === "function" || kind === "stack")

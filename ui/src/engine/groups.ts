@@ -16,10 +16,12 @@ import { atOnce, Few, sortByFalling, stretches, type Pieces } from "./pieces.ts"
 import type { Question } from "./question.ts";
 
 export type GroupKind =
-  | "place" | "function" | "file" | "crate" | "module" | "thread" | "size" | "lifetime" | "stack";
+  | "place" | "function" | "file" | "crate" | "module" | "thread" | "size" | "lifetime" |
+  "call" | "stack";
 
 export const GROUP_KINDS: readonly GroupKind[] = [
-  "place", "function", "file", "crate", "module", "thread", "size", "lifetime", "stack",
+  "place", "function", "file", "crate", "module", "thread", "size", "lifetime", "call",
+  "stack",
 ];
 
 // Sums over its sites but for the times, which are of allocations: both 0 when there were none.
@@ -30,7 +32,7 @@ export interface Group extends GroupNumbers {
   readonly kind: GroupKind;
   readonly frame: number; // stands for all of it; NONE for lost events and what is no code
   readonly crate: string | null; // of kind crate; null: none, and the group is its module
-  readonly number: number; // thread, class of size or lifetime, site: as the kind is
+  readonly number: number; // thread, class of size or lifetime, call, site: as the kind is
   readonly several: boolean; // threads or classes not told apart; of classes number is the first
   readonly last: number; // and this the last
   readonly weight: number; // under the question
@@ -133,7 +135,10 @@ class SharedGroup implements Group {
   get weight() { return this.sharing.weights[this.index]; }
   get stacks() { return this.sharing.stacks[this.index]; }
   get sites() { return (this.own ??= this.sharing.sitesOf(this.index)); }
-  get number() { return this.kind === "stack" ? this.sites[0] : 0; }
+  get number() {
+    return this.kind === "stack" ? this.sites[0]
+      : this.kind === "call" && this.sites.length ? this.sharing.model.sites.call[this.sites[0]] : 0;
+  }
   get several() { return false; }
   get last() { return 0; }
   get crate() {
@@ -174,6 +179,7 @@ class SharedGroup implements Group {
 }
 
 type CodeKind = "place" | "function" | "file" | "crate" | "module";
+type SiteKeyKind = CodeKind | "call" | "stack";
 
 const keysOf = new WeakMap<Model, Map<CodeKind, FrameNames>>();
 
@@ -217,26 +223,28 @@ export interface SiteKeys {
 const UNWANTED = NONE;
 const HIDDEN = NONE - 1; // on the heap, without a frame to show
 
-const siteKeysOf = new WeakMap<View, Map<CodeKind | "stack", SiteKeys>>();
+const siteKeysOf = new WeakMap<View, Map<SiteKeyKind, SiteKeys>>();
 
 // What sites are gathered by, whatever they weigh. made: elsewhere, of the same view.
-export function siteKeys(view: View, kind: CodeKind | "stack", made?: SiteKeys): SiteKeys {
+export function siteKeys(view: View, kind: SiteKeyKind, made?: SiteKeys): SiteKeys {
   return atOnce(siteKeysInPieces(view, kind, made));
 }
 
 function* siteKeysInPieces(
-  view: View, kind: CodeKind | "stack", made?: SiteKeys,
+  view: View, kind: SiteKeyKind, made?: SiteKeys,
 ): Pieces<SiteKeys> {
-  const ofView = siteKeysOf.get(view) ?? new Map<CodeKind | "stack", SiteKeys>();
+  const ofView = siteKeysOf.get(view) ?? new Map<SiteKeyKind, SiteKeys>();
   siteKeysOf.set(view, ofView);
   const keys = made ?? ofView.get(kind) ?? (yield* makeSiteKeys(view, kind));
   ofView.set(kind, keys);
   return keys;
 }
 
-function* makeSiteKeys(view: View, kind: CodeKind | "stack"): Pieces<SiteKeys> {
+function* makeSiteKeys(view: View, kind: SiteKeyKind): Pieces<SiteKeys> {
   const { sites } = view.model;
-  const names = kind === "stack" ? null : codeKeys(view.model, kind);
+  const names = kind === "stack" || kind === "call" ? null : codeKeys(view.model, kind);
+  const count = names ? names.count
+    : kind === "call" ? view.model.facts.words.calls.length : sites.count;
   const of = new Uint32Array(sites.count).fill(UNWANTED);
   if (view.whole.prepareBlame)
     yield* view.whole.prepareBlame();
@@ -245,13 +253,15 @@ function* makeSiteKeys(view: View, kind: CodeKind | "stack"): Pieces<SiteKeys> {
       if (!view.wanted[i])
         continue;
       const frame = view.leader(i, kind);
-      if (frame === NONE && sites.kind[i] === SiteKind.heap)
+      if (kind === "call")
+        of[i] = sites.call[i]; // which has nothing to do with frames
+      else if (frame === NONE && sites.kind[i] === SiteKind.heap)
         of[i] = HIDDEN;
       else
         of[i] = !names ? i : frame === NONE ? 0 : names.of[frame];
     }
   });
-  return { of, count: names ? names.count : sites.count };
+  return { of, count };
 }
 
 // By what sites are gathered, and how many of them have any weight: a group's other numbers are
@@ -303,7 +313,8 @@ function* share(
       const g = groupOf[i] = groupOfKey[keys[i]];
       sums[g] += weights[sites[i]];
       stacks[g]++;
-      frames[g] = Math.min(frames[g], view.leader(sites[i], kind)); // the same one in every order
+      if (kind !== "call")
+        frames[g] = Math.min(frames[g], view.leader(sites[i], kind)); // the same in every order
     }
   });
   return new Sharing(view.model, kind, n, sites, groupOf, frames, sums, stacks);
@@ -338,7 +349,7 @@ function itemsOfSites(
   return item;
 }
 
-function* codeGroups(view: View, question: Question, kind: CodeKind | "stack"): Pieces<Groups> {
+function* codeGroups(view: View, question: Question, kind: SiteKeyKind): Pieces<Groups> {
   const weights = weighIn(view, question);
   const keyOf = yield* siteKeysInPieces(view, kind);
   const { sites, keys, hidden, stacks } = yield* collect(weights, keyOf.of);

@@ -19,7 +19,7 @@ import { standIns, withLibraries } from "./libraries.ts";
 import { FrameFlag, Layer, SiteKind, type Model } from "./model.ts";
 import { moduleName, modulePath, NONE } from "./names.ts";
 import { atOnce, stretches, type Pieces } from "./pieces.ts";
-import { parseRow, rowText } from "./rows.ts";
+import { callText, parseRow, rowText } from "./rows.ts";
 
 export interface Look {
   allFrames: boolean; // fold nothing
@@ -256,6 +256,11 @@ export function blameByKind({ facts }: Model, kind: string): "own" | "library" {
 // A row is what it was in the table it was chosen from, whomever others lead with.
 function keepRow(model: Model, look: Look, row: string, wanted: Uint8Array): void {
   const { kind, text } = parseRow(row);
+  if (kind === "call") {
+    for (let i = 0; i < wanted.length; i++)
+      wanted[i] &= Number(callText(model, model.sites.call[i]) === text);
+    return;
+  }
   const blame = look.rowBlame ?? blameByKind(model, kind);
   const whole = { thread: null, size: null, lifetime: null };
   const table = makeView(model, { ...look, ...whole, row: null, blame });

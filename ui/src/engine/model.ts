@@ -61,6 +61,7 @@ export interface Sites extends Numbers {
   count: number;
   node: Uint32Array;
   kind: Uint8Array;
+  call: Uint8Array; // by which its blocks came: an index in the words' calls
   ownMax: Float64Array;
 }
 
@@ -220,6 +221,7 @@ export type MeasureWords =
 export interface SelectionWords {
   measures: Record<"peak" | "live" | "total" | "grown" | "leak" | "temp", MeasureWords>;
   groups_refused: Record<string, string>; // why there are no groups of a kind
+  calls: string[]; // of allocators, by number
   moments: string[]; // by snapshot
   no_moment: string;
   no_range: string;

@@ -4,12 +4,13 @@
 // that kind. What groups.ts calls the same has the same text.
 //
 //   place parse /src/a.c:12     function parse /src/a.c     file /src/a.c     crate serde
+//   call calloc
 //   module /usr/lib/libz.so.1   place /usr/lib/libz.so.1+0x1f20 (code without a name)
 
 import type { Model } from "./model.ts";
 import { modulePath, NONE } from "./names.ts";
 
-export const ROW_KINDS = ["place", "function", "file", "crate", "module"] as const;
+export const ROW_KINDS = ["place", "function", "file", "crate", "module", "call"] as const;
 export type RowKind = (typeof ROW_KINDS)[number];
 
 function placeOf(model: Model, frame: number, withLine: boolean): string {
@@ -19,6 +20,11 @@ function placeOf(model: Model, frame: number, withLine: boolean): string {
   const at = (withLine || !isNamed) && line[frame] ? `:${line[frame]}` : "";
   return isNamed ? `${model.text[fn[frame]]} ${where}${at}`
     : `${where}${at}+0x${address[frame].toString(16)}`;
+}
+
+// By which call of an allocator.
+export function callText(model: Model, number: number): string {
+  return model.facts.words.calls[number] ?? model.facts.words.calls[0];
 }
 
 // Of the row that a frame is blamed in; null: none.
@@ -48,7 +54,9 @@ export function parseRow(row: string): { kind: string; text: string } {
 }
 
 // null: such a row cannot be told again.
-export function rowOf(model: Model, group: { kind: string; frame: number }): string | null {
-  const text = rowText(model, group.kind, group.frame);
-  return text === null ? null : `${group.kind} ${text}`;
+export function rowOf(
+  model: Model, { kind, frame, number }: { kind: string; frame: number; number: number },
+): string | null {
+  const text = kind === "call" ? callText(model, number) : rowText(model, kind, frame);
+  return text === null ? null : `${kind} ${text}`;
 }
