@@ -16,6 +16,7 @@ import type { Model } from "../src/engine/model.ts";
 import { modulePath } from "../src/engine/names.ts";
 import { courseIn, threadKey } from "../src/engine/narrow.ts";
 import { NUMBERS } from "../src/engine/numbers.ts";
+import { atOnce } from "../src/engine/pieces.ts";
 import { snapshotOfKind, weigh, type Unit } from "../src/engine/question.ts";
 import { nearestSnapshot } from "../src/engine/question.ts";
 import { threadCourses } from "../src/engine/thread_courses.ts";
@@ -233,7 +234,7 @@ test("what a row held between snapshots is seen wherever its course is drawn", (
   assert.ok(course.values.includes(hill) && live.every((n) => course.values.includes(n)));
   assert.deepEqual([...course.times], [...course.times].sort((a, b) => a - b));
   const line = makeTimeline(seen, "bytes");
-  const selected = selectedLine(seen, courseOfSites(seen, sites, "bytes"), line);
+  const selected = selectedLine(seen, atOnce(courseOfSites(seen, sites, "bytes")), line);
   ticks.ns.forEach((ns) => {
     if (!model.snapshots.ns.includes(ns))
       assert.equal(selected[line.ns.indexOf(ns)], hill);

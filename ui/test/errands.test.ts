@@ -15,6 +15,7 @@ import { group } from "../src/engine/groups.ts";
 import { withLibraries } from "../src/engine/libraries.ts";
 import { emptyLook, makeView } from "../src/engine/look.ts";
 import type { Model } from "../src/engine/model.ts";
+import { atOnce } from "../src/engine/pieces.ts";
 import { defaultQuestion, weigh } from "../src/engine/question.ts";
 import { buildTree } from "../src/engine/tree.ts";
 import { trieOf } from "../src/engine/trie.ts";
@@ -80,7 +81,7 @@ test("pictures of any look are those one makes oneself", async () => {
     for (const inverted of [false, true]) {
       const picture = { look, inverted, byLine: inverted };
       const asked = withLibraries(MODEL, look.libraries); // as the page has it
-      const { answer } = await errand("picture", { stacks: stacksOf(asked), picture });
+      const { answer } = await errand("picture", { stacks: atOnce(stacksOf(asked)), picture });
       const model = decode(BLOCK);
       const view = makeView(model, look);
       keepFound(view, picture, answer);

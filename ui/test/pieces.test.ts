@@ -7,24 +7,35 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { effect, signal } from "@preact/signals-core";
 import { prepare, type Asked } from "../src/app/prepare.ts";
+import { linesInPieces } from "../src/app/source_lines.ts";
 import { settled } from "../src/app/settled.ts";
 import { panes } from "../src/app/state.ts";
 import { TableLines, type Line } from "../src/app/table_rows.ts";
 import { working } from "../src/app/workers.ts";
+import { zoomedPart } from "../src/app/zoomed.ts";
 import { bandsInPieces } from "../src/engine/bands.ts";
 import { cardsInPieces, cardsOf } from "../src/engine/cards.ts";
+import { curveInPieces } from "../src/engine/curves.ts";
+import { diffInPieces } from "../src/engine/diff.ts";
+import { stacksOf } from "../src/engine/errands.ts";
 import { group, groupInPieces, GROUP_KINDS } from "../src/engine/groups.ts";
 import { leaks, leaksInPieces } from "../src/engine/leaks.ts";
-import { emptyLook, makeView } from "../src/engine/look.ts";
+import { emptyLook, makeView, wantedWeight } from "../src/engine/look.ts";
 import type { Model } from "../src/engine/model.ts";
-import { atOnce, Few, PIECE, sortByFalling, type Pieces } from "../src/engine/pieces.ts";
-import { weigh, type Question } from "../src/engine/question.ts";
+import { atOnce, Few, PIECE, sortByFalling, sorted, type Pieces } from "../src/engine/pieces.ts";
+import { sumIn, sumInPieces } from "../src/engine/narrow.ts";
+import { frameText } from "../src/engine/names.ts";
+import { inOrder, orderInPieces } from "../src/engine/order.ts";
+import { prepareWeights, questionsOfPart, refusal, weigh } from "../src/engine/question.ts";
+import type { Question } from "../src/engine/question.ts";
 import { search, searchInPieces, searchSites } from "../src/engine/search.ts";
-import { buildTree, treeInPieces } from "../src/engine/tree.ts";
+import { buildTree, diffTreeInPieces, treeInPieces } from "../src/engine/tree.ts";
+import { waysInPieces } from "../src/engine/ways.ts";
 import { random, synthetic } from "./synthetic.ts";
 
 const asked = (measure: Question["measure"]): Question =>
   ({ measure, unit: "bytes", from: null, to: null });
+const at = (to: number): Question => ({ ...asked("live"), to });
 const plain = { look: emptyLook, inverted: false, byLine: false };
 
 function counted<T>(work: Pieces<T>, between: () => void = () => {}): { n: number; value: T } {
@@ -90,6 +101,14 @@ test("of many stacks every answer is made in pieces", () => {
     ["leaks", leaksInPieces(view)],
     ["bands", bandsInPieces(view, "place", "bytes", 5)],
     ["cards", cardsInPieces(model)],
+    ["comparison", diffInPieces({ view, question: at(0) }, { view, question: at(1) }, "place")],
+    ["tree of both", diffTreeInPieces(view, weigh(model, at(0)), view, weigh(model, at(1)), plain)],
+    ["heaviest first", orderInPieces(tree, "weight")],
+    ["curve", curveInPieces(model, model.sites.node.map((_, i) => i), "bytes")],
+    ["lines", linesInPieces(view, weigh(model, asked("peak")))],
+    ["copy", stacksOf(model)],
+    ["ways", waysInPieces(view, asked("peak"), group(view, asked("peak"), "module").items)],
+    ["grown", prepareWeights(model, { ...asked("grown"), from: 0, to: 1 })],
   ];
   for (const [what, work] of works) {
     const { n } = counted(work);
@@ -132,7 +151,8 @@ test("what was prepared is not made again by who shows it", () => {
   const question = asked("peak");
   for (const pane of panes) {
     const wants: Asked = {
-      of: model, view, picture: plain, question, pane, group: "place", search: "f2",
+      of: model, view, picture: plain, question, pane, group: "place", search: "f2", zoom: [],
+      order: "name", part: null,
     };
     atOnce(prepare(wants));
     const tree = buildTree(view, weigh(model, question), plain);
@@ -148,6 +168,39 @@ test("what was prepared is not made again by who shows it", () => {
       assert.equal(counted(leaksInPieces(view)).n, 0);
   }
   assert.equal(cardsOf(model), cardsOf(model));
+});
+
+test("what is left by a zoom is prepared, and so is what a part of the run is told with", () => {
+  const model = modelOf(7);
+  const view = makeView(model, emptyLook);
+  const question = { ...asked("grown"), from: 1, to: 4 };
+  const tree = inOrder(buildTree(view, weigh(model, question), plain), "weight");
+  const node = tree.childrenByWeight(0)[0];
+  const zoom = [frameText(model, tree.frame(node))];
+  atOnce(prepare({
+    of: model, view, picture: plain, question, pane: "overview", group: "place", search: "",
+    zoom, order: "weight", part: question,
+  }));
+  const made = inOrder(buildTree(view, weigh(model, question), plain), "weight");
+  const byName = buildTree(view, weigh(model, question), plain);
+  assert.equal(counted(orderInPieces(byName, "weight")).n, 0);
+  const left = zoomedPart(view, made, zoom);
+  assert.ok(left !== view && left === zoomedPart(view, made, zoom));
+  assert.equal(counted(groupInPieces(left, question, "place")).n, 0);
+  for (const one of questionsOfPart("bytes", 1, 4)) {
+    if (refusal(model, one)) continue;
+    assert.equal(counted(sumInPieces(left, one)).n, 0);
+    assert.equal(sumIn(left, one), wantedWeight(left, weigh(model, one)));
+  }
+});
+
+test("sorted by any comparison in pieces, equals stay as they are", () => {
+  const next = random(9);
+  for (const n of [0, 1, 5, 2048, 2049, 30000]) {
+    const items = Array.from({ length: n }, (_, i) => ({ i, key: Math.floor(next() * 50) }));
+    const byKey = (a: { key: number }, b: { key: number }) => a.key - b.key;
+    assert.deepEqual(atOnce(sorted([...items], byKey)), [...items].sort(byKey));
+  }
 });
 
 test("a page shows what was until what is asked for is made", async () => {

@@ -8,27 +8,32 @@
 
 import { computed } from "@preact/signals-core";
 import { totalAtSnapshots } from "../engine/curves.ts";
-import { DIFF_GROUPS, diffGroupRefusal, diffPlaces } from "../engine/diff.ts";
+import { DIFF_GROUPS, diffGroupRefusal, diffInPieces } from "../engine/diff.ts";
 import type { Diff, DiffGroup, DiffPlace } from "../engine/diff.ts";
 import { makeView, partOf, type View } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
+import { orderInPieces, type Order } from "../engine/order.ts";
+import type { Pieces } from "../engine/pieces.ts";
 import {
   nearestSnapshot,
+  prepareWeights,
   refusal,
   snapshotOfKind,
   START,
   type Question,
 } from "../engine/question.ts";
 import { weighIn } from "../engine/narrow.ts";
-import { search, searchSites, type Matches } from "../engine/search.ts";
-import { buildDiffTree, type Tree } from "../engine/tree.ts";
+import { searchInPieces, searchSitesInPieces, type Matches } from "../engine/search.ts";
+import { diffTreeInPieces, type Tree, type TreeOptions } from "../engine/tree.ts";
 import { shareWrappers } from "../engine/wrappers.ts";
 import { TreeNames } from "../flame/names.ts";
 import { nodeOf } from "../flame/walk.ts";
+import { later } from "./later.ts";
 import { range } from "./moments.ts";
 import { model, question, searchFault, searchRegex, searchText, session } from "./session.ts";
-import { ordered, shape, sitesBelow, usedLook, view, zoomPath } from "./session.ts";
+import { inPanes, order, shape, usedLook, view, zoomPath } from "./session.ts";
 import { state } from "./state.ts";
+import { sitesBelow } from "./zoomed.ts";
 
 export interface Side {
   model: Model;
@@ -131,19 +136,43 @@ export const groupFault = computed(() => {
   return of && diffGroupRefusal(of.before.model, of.after.model, kind.value);
 });
 
-function treeOf(of: Sides | null): Tree | null {
-  if (!of || fault.value) return null;
-  const { before, after } = of;
-  const [then, now] = [before, after].map((side) => weighIn(side.view, side.question));
-  return ordered(buildDiffTree(before.view, then, after.view, now, shape.value));
+// ---- what comes of it ----
+
+interface Asked {
+  of: Model;
+  sides: Sides;
+  group: DiffGroup | null; // null: there are no places by it
+  shape: TreeOptions;
+  order: Order;
+  zoom: string[];
+  search: string;
 }
-export const tree = computed<Tree | null>(() => treeOf(sides.value));
+
+interface Answer {
+  tree: Tree;
+  left: Sides; // by what the graph is zoomed to
+  places: Diff | null;
+  total: Diff["total"]; // of everything, however it is grouped
+  found: Matches | null; // null: no search
+  foundLeft: Matches | null;
+  foundSites: Uint8Array[]; // of a search, per site before and after
+}
+
+function* treeInPieces({ sides: of, shape, order }: Asked): Pieces<Tree> {
+  const weightsOf = function* ({ view, question }: Side) {
+    yield* prepareWeights(view.model, question);
+    return weighIn(view, question);
+  };
+  const { before, after } = of;
+  const [then, now] = [yield* weightsOf(before), yield* weightsOf(after)];
+  return yield* orderInPieces(
+    yield* diffTreeInPieces(before.view, then, after.view, now, shape), order);
+}
 
 // What is left of both by what their graph is zoomed to; of two captures the sites of the one after
 // come first.
-const sidesLeft = computed<Sides | null>(() => {
-  const [of, made, zoom] = [sides.value, tree.value, zoomPath.value];
-  if (!of || !made || !zoom.length) return of;
+function leftOf({ sides: of, zoom }: Asked, made: Tree): Sides {
+  if (!zoom.length) return of;
   const models = [of.after.model, of.before.model];
   const node = nodeOf(new TreeNames(made, models, ""), zoom);
   if (!node) return of;
@@ -153,41 +182,54 @@ const sidesLeft = computed<Sides | null>(() => {
   const part = (side: Side, only: Uint8Array) => ({ ...side, view: partOf(side.view, only) });
   const after = part(of.after, is.subarray(0, n));
   return { ...of, after, before: part(of.before, isOne ? is : is.subarray(n)) };
-});
-
-export const places = computed<Diff | null>(() => {
-  const of = sidesLeft.value;
-  return of && !fault.value && !groupFault.value
-    ? diffPlaces(of.before, of.after, kind.value)
-    : null;
-});
-
-// Of everything, however it is grouped.
-export const total = computed<Diff["total"] | null>(() => {
-  const of = sidesLeft.value;
-  if (!of || fault.value) return null;
-  return (places.value ?? diffPlaces(of.before, of.after)).total;
-});
-
-function foundIn(of: Sides | null, made: Tree | null): Matches | null {
-  return searchText.value && !searchFault.value && of && made
-    ? search(made, [of.after.view, of.before.view], searchText.value)
-    : null;
 }
-export const found = computed<Matches | null>(() => foundIn(sides.value, tree.value));
-export const foundLeft = computed<Matches | null>(() =>
-  sidesLeft.value === sides.value ? found.value
-    : foundIn(sidesLeft.value, treeOf(sidesLeft.value)),
-);
+
+function* compare(asked: Asked): Pieces<Answer> {
+  const { sides: of, group, search } = asked;
+  const tree = yield* treeInPieces(asked);
+  const left = leftOf(asked, tree);
+  yield;
+  const places = group && (yield* diffInPieces(left.before, left.after, group));
+  const total = (places ?? (yield* diffInPieces(left.before, left.after))).total;
+  const answer = { tree, left, places, total, found: null, foundLeft: null, foundSites: [] };
+  if (!search) return answer;
+  const treeLeft = left === of ? tree : yield* treeInPieces({ ...asked, sides: left });
+  const views = ({ after, before }: Sides) => [after.view, before.view];
+  const found = yield* searchInPieces(tree, views(of), search);
+  return {
+    ...answer, found,
+    foundLeft: left === of ? found : yield* searchInPieces(treeLeft, views(left), search),
+    foundSites: [
+      yield* searchSitesInPieces(left.before.view, search),
+      yield* searchSitesInPieces(left.after.view, search),
+    ],
+  };
+}
+
+const asked = inPanes<Asked | null>(["diff"], () => {
+  const of = sides.value;
+  if (!of || fault.value) return null;
+  return {
+    of: model.value, sides: of, group: groupFault.value ? null : kind.value, shape: shape.value,
+    order: order.value, zoom: zoomPath.value, search: searchFault.value ? "" : searchText.value,
+  };
+}, null);
+
+// null: there is nothing to compare, or it is not made yet.
+const answer = later(asked, compare, true);
+
+export const tree = computed<Tree | null>(() => answer.value && answer.value.tree);
+export const places = computed<Diff | null>(() => answer.value && answer.value.places);
+export const total = computed<Diff["total"] | null>(() => answer.value && answer.value.total);
+export const found = computed<Matches | null>(() => answer.value && answer.value.found);
+export const foundLeft = computed<Matches | null>(() => answer.value && answer.value.foundLeft);
 
 // Whether a place is among what is searched for: a stack of it on either side has a match; threads
 // and classes, which share stacks, go by their names.
 export const foundPlace = computed<(place: DiffPlace) => boolean>(() => {
-  const of = sidesLeft.value;
+  const [then, now] = answer.value?.foundSites ?? [];
   const regex = searchRegex.value;
-  if (!of || !regex) return () => true;
-  const [then, now] = [of.before, of.after].map(({ view: shown }) =>
-    searchSites(shown, searchText.value));
+  if (!then || !now || !regex) return () => true;
   return ({ beforeSites, afterSites, label }) =>
     beforeSites.some((site) => then[site] === 1) ||
     afterSites.some((site) => now[site] === 1) ||

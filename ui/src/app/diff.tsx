@@ -22,7 +22,7 @@ import { places, sides, total, tree } from "./comparison.ts";
 import type { Side, Sides } from "./comparison.ts";
 import { Marked } from "./found.tsx";
 import { editorLink, heightOf, onMenu, OrderChoice } from "./graph.tsx";
-import { Refusal, Th } from "./parts.tsx";
+import { Refusal, Th, Working } from "./parts.tsx";
 import { model, searchRegex, session } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, moveSpan, settle, state } from "./state.ts";
@@ -96,7 +96,7 @@ function Comparison({ of }: { of: Sides }) {
   const made = use(tree);
   const why = use(groupFault);
   const { unit } = after.question;
-  if (!sums || !made) return null; // the pane may still be there for a moment
+  if (!sums || !made) return <Working />;
   const [then, next] = [sums.before[unit], sums.after[unit]];
   const words = sentence(comparedWords(after.model, after.question));
   const marks = [before, after].map((side) => markOfAnswer(side.model, side.question));

@@ -18,6 +18,7 @@ import { Cut, Refusal } from "./parts.tsx";
 import { matches, model, question, refused, session, tree, trie } from "./session.ts";
 import { view, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
+import { Staged } from "./staged.tsx";
 import { addFilter, go, moveSpan, settle, state, turnLibrary } from "./state.ts";
 import { GroupSwitch, GroupTable, ranked } from "./table.tsx";
 import { plural, questionWords } from "./words.ts";
@@ -93,6 +94,7 @@ export function legendOf(names: TreeNames): string[] {
   const { tree: made } = names;
   const room = new Map<string, number>();
   const least = made.width(0) / 300;
+  if (!least) return [];
   const todo = [0];
   for (let node = todo.pop(); node !== undefined; node = todo.pop()) {
     if (node && names.kindOf(node) === "own") {
@@ -200,7 +202,9 @@ export function Overview() {
       <section class="graph">
         <StackGraph />
       </section>
-      <BriefTable />
+      <Staged n={4}>
+        <BriefTable />
+      </Staged>
     </div>
   );
 }

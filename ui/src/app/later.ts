@@ -13,10 +13,12 @@ import { working } from "./workers.ts";
 
 const DRAWN_MS = 30; // by then what went before is drawn
 
-// null: nothing is asked for, or it is not made yet.
+// null: nothing is asked for, or it is not made yet. What is kept stays until the next is made, as
+// long as it is of the same model.
 export function later<A extends { of: Model }, T>(
   asked: ReadonlySignal<A | null>,
   make: (asked: A) => Pieces<T>,
+  isKept = false,
 ): ReadonlySignal<T | null> {
   const arrivals = signal(0);
   let made: { asked: A; value: T } | null = null;
@@ -48,11 +50,11 @@ export function later<A extends { of: Model }, T>(
   return computed(() => {
     void arrivals.value;
     const what = asked.value;
-    if (!what) return null;
+    if (!what) return (made = null);
     if (made?.asked === what) return made.value;
     if (what.of.nodes.count < LARGE_NODES)
       return (made = { asked: what, value: atOnce(make(what)) }).value;
     queueMicrotask(wait);
-    return null;
+    return isKept && made?.asked.of === what.of ? made.value : null;
   });
 }

@@ -19,7 +19,7 @@ import { groupName, groupPlace, shortGroupName } from "./columns.ts";
 import { save } from "./download.tsx";
 import { isFound, Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
-import { left, model, searchRegex } from "./session.ts";
+import { inPanes, left, model, searchRegex } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
 import { go, state } from "./state.ts";
@@ -49,9 +49,9 @@ const shown = computed(() => {
 });
 
 const leaksOf = (of: View): Leaks => (why.value ? { kept: [], atEnd: [] } : leaks(of));
-const all = computed<Leaks>(() => leaksOf(shown.value));
-const hidden = computed(() =>
-  shown.value === left.value ? 0 : sumOf(leaksOf(left.value).kept) - sumOf(all.value.kept),
+const all = inPanes<Leaks>(["leaks"], () => leaksOf(shown.value), { kept: [], atEnd: [] });
+const hidden = inPanes(["leaks"], () =>
+  shown.value === left.value ? 0 : sumOf(leaksOf(left.value).kept) - sumOf(all.value.kept), 0,
 );
 
 const found = computed<Leaks>(() => ({

@@ -59,6 +59,11 @@ export function Refusal({ text, way }: { text: string; way?: Way | null }) {
   );
 }
 
+// In place of what is being made.
+export function Working() {
+  return <p class="nothing">Working…</p>;
+}
+
 // What a tree from the inside out leaves out of deep stacks.
 export function Cut({ of }: { of: Trie }) {
   const words = cutWords(of);

@@ -8,7 +8,8 @@ import { keepFound, stacksOf, type Found, type Picture } from "../engine/errands
 import { makeView, PATTERN_KINDS, type View } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
 import { hasTrie } from "../engine/trie.ts";
-import { hasWorkers, send, working, type Running } from "./workers.ts";
+import { inSlices } from "./slices.ts";
+import { hasWorkers, send, working } from "./workers.ts";
 
 export const LARGE_NODES = 20000; // from here on it takes longer than nobody notices
 const KEPT_MAX = 4;
@@ -23,7 +24,7 @@ function keptOf(model: Model): Map<string, View> {
 
 // What was found of a picture elsewhere: from now on it is ready. Nothing: we find out ourselves.
 export function receive(model: Model, picture: Picture, found: Found | null): void {
-  const view = makeView(model, picture.look);
+  const view = makeView(model, picture.look, found?.judged);
   if (found) keepFound(view, picture, found);
   const views = keptOf(model);
   views.set(JSON.stringify(picture), view);
@@ -46,6 +47,12 @@ function readyView(model: Model, picture: Picture): View | null {
   return hasTrie(view, inverted, byLine) ? view : null;
 }
 
+interface Asking {
+  key: string;
+  model: Model;
+  end(): void; // nobody waits for it any more
+}
+
 // What is wanted as soon as it is ready, and before that what was; null: nothing was.
 export function seen(
   model: ReadonlySignal<Model>,
@@ -53,10 +60,10 @@ export function seen(
 ): ReadonlySignal<Seen | null> {
   const arrivals = signal(0);
   let shown: Seen | null = null;
-  let asked: { key: string; model: Model; running: Running<Found> } | null = null;
+  let asked: Asking | null = null;
   const forget = () => {
     if (!asked) return;
-    asked.running.end();
+    asked.end();
     asked = null;
     working.value--;
   };
@@ -64,9 +71,7 @@ export function seen(
     const key = JSON.stringify(picture);
     if (asked?.key === key && asked.model === of) return;
     forget();
-    const running = send({ kind: "picture", of: { stacks: stacksOf(of), picture } });
-    const mine = (asked = { key, model: of, running });
-    working.value++;
+    const mine: Asking = { key, model: of, end: () => copying.end() };
     const take = (found: Found | null) => {
       if (asked !== mine) return;
       receive(of, picture, found);
@@ -74,7 +79,13 @@ export function seen(
       working.value--;
       arrivals.value++;
     };
-    running.answer.then(take, () => take(null));
+    const copying = inSlices(stacksOf(of), (stacks) => {
+      const running = send({ kind: "picture", of: { stacks, picture } });
+      mine.end = running.end;
+      running.answer.then(take, () => take(null));
+    }, () => take(null));
+    asked = mine;
+    working.value++;
   };
   return computed(() => {
     void arrivals.value;

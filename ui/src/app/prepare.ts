@@ -7,16 +7,21 @@
 import { cardsInPieces } from "../engine/cards.ts";
 import { prepareCurves } from "../engine/curves.ts";
 import type { Picture } from "../engine/errands.ts";
-import { groupInPieces, groupRefusal } from "../engine/groups.ts";
+import { groupInPieces, groupRefusal, ofSeveralInPieces } from "../engine/groups.ts";
 import { heapSumsInPieces } from "../engine/keyframes.ts";
 import { leaksInPieces } from "../engine/leaks.ts";
-import { patternRefusal, type View } from "../engine/look.ts";
+import { patternRefusal, wantedWeight, type View } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
-import { weighIn } from "../engine/narrow.ts";
+import { sumInPieces, weighIn } from "../engine/narrow.ts";
+import { orderInPieces, type Order } from "../engine/order.ts";
 import type { Pieces } from "../engine/pieces.ts";
-import { prepareWeights, refusal, whole, type Question } from "../engine/question.ts";
+import {
+  keepWeights, prepareWeights, questionsOfPart, refusal, weigh, whole, type Question,
+} from "../engine/question.ts";
 import { searchInPieces, searchSitesInPieces } from "../engine/search.ts";
 import { treeInPieces } from "../engine/tree.ts";
+import { waysInPieces } from "../engine/ways.ts";
+import { zoomedPart } from "./zoomed.ts";
 import type { GroupWord, Pane } from "./state.ts";
 
 export interface Asked {
@@ -24,12 +29,15 @@ export interface Asked {
   view: View;
   picture: Picture;
   question: Question;
+  part: Question | null; // of the run, that is selected
   pane: Pane;
   group: GroupWord;
   search: string;
+  zoom: string[];
+  order: Order;
 }
 
-const withTree: Pane[] = ["overview", "graph", "tree"];
+export const withTree: Pane[] = ["overview", "graph", "tree"];
 
 function groupsOf({ pane, group }: Asked): GroupWord[] {
   switch (pane) {
@@ -50,34 +58,75 @@ function groupsOf({ pane, group }: Asked): GroupWord[] {
 // Numbers of groups that a table shows.
 const SHOWN = [
   "peakBytes", "peakBlocks", "beforeBytes", "bAlloc", "bFree", "beforeBlocks", "nAlloc", "nFree",
-  "nTemp", "bTemp",
+  "nTemp", "bTemp", "allocBytesSpread", "allocBlocksSpread", "liveBytesSpread", "liveBlocksSpread",
+  "peakBytesSpread", "peakBlocksSpread",
 ] as const;
 
-function* prepareAnswer(asked: Asked): Pieces<void> {
-  const { of, view, picture, question, pane, search } = asked;
+const shownByRow: Pane[] = ["overview", "table"];
+
+// The trees that are drawn, and what of them is found.
+function* prepareTrees(asked: Asked, weights: Float64Array, isSearch: boolean): Pieces<View> {
+  const { view, picture, pane, search, zoom, order } = asked;
+  if (!withTree.includes(pane) && !isSearch && !zoom.length) return view;
+  const treeOf = function* (of: View) {
+    const tree = yield* orderInPieces(yield* treeInPieces(of, weights, picture), order);
+    if (isSearch) yield* searchInPieces(tree, [view], search);
+    return tree;
+  };
+  const tree = yield* treeOf(view);
+  const left = zoom.length ? zoomedPart(view, tree, zoom) : view;
+  yield;
+  if (left !== view && (pane === "tree" || isSearch)) yield* treeOf(left);
+  return left;
+}
+
+// What the timeline tells of a part of the run.
+function* prepareSums(left: View, part: Question | null): Pieces<void> {
+  if (!part || part.from === null || part.to === null) return;
+  const { unit, from, to } = part;
+  for (const asked of questionsOfPart(unit, from, to))
+    if (!refusal(left.model, asked)) yield* sumInPieces(left, asked);
+}
+
+// Returns what is left by what the graph is zoomed to.
+function* prepareAnswer(asked: Asked): Pieces<View> {
+  const { of, view, question, search } = asked;
   yield* prepareWeights(of, question);
   const weights = weighIn(view, question);
   yield;
   whole(of, question);
   yield;
   const isSearch = search !== "" && !patternRefusal(search);
-  if (withTree.includes(pane)) {
-    const tree = yield* treeInPieces(view, weights, picture);
-    if (isSearch) yield* searchInPieces(tree, [view], search);
-  }
+  const left = yield* prepareTrees(asked, weights, isSearch);
+  wantedWeight(left, weights);
+  yield;
+  yield* prepareSums(left, asked.part);
   for (const kind of groupsOf(asked)) {
     if (groupRefusal(of, kind)) continue;
-    const groups = yield* groupInPieces(view, question, kind);
+    const groups = yield* groupInPieces(left, question, kind);
     if (groups.prepare) yield* groups.prepare(SHOWN);
+    if (shownByRow.includes(asked.pane)) yield* waysInPieces(left, question, groups.items);
   }
+  for (const kind of ["thread", "size", "lifetime"] as const)
+    if (view.look[kind] !== null) yield* ofSeveralInPieces(left, question, kind);
+  return left;
 }
 
 export function* prepare(asked: Asked): Pieces<void> {
+  const { of, question } = asked;
+  const isAnswered = !refusal(of, question);
+  if (isAnswered) yield* prepareWeights(of, question);
+  const weights = isAnswered && weigh(of, question);
+  yield* prepareAll(asked);
+  if (weights) keepWeights(of, question, weights);
+}
+
+function* prepareAll(asked: Asked): Pieces<void> {
   const { of, view, question, pane, search } = asked;
   yield* heapSumsInPieces(of, question.unit);
-  if (!refusal(of, question)) yield* prepareAnswer(asked);
+  const left = refusal(of, question) ? view : yield* prepareAnswer(asked);
   if (search && !patternRefusal(search)) yield* searchSitesInPieces(view, search);
   if (pane === "overview") yield* cardsInPieces(of);
-  if (pane === "leaks") yield* leaksInPieces(view);
+  if (pane === "leaks") yield* leaksInPieces(left);
   yield* prepareCurves(of, question.unit);
 }

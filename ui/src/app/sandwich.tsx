@@ -7,22 +7,27 @@ import { computed } from "@preact/signals-core";
 import { useMemo, useState } from "preact/hooks";
 import type { Picture } from "../engine/errands.ts";
 import { group } from "../engine/groups.ts";
-import { exactly, partOf, wantedWeight } from "../engine/look.ts";
+import { exactly, partOf, wantedWeight, type View } from "../engine/look.ts";
+import type { Model } from "../engine/model.ts";
 import { NONE } from "../engine/names.ts";
-import { search } from "../engine/search.ts";
+import { orderInPieces, type Order } from "../engine/order.ts";
+import { searchInPieces } from "../engine/search.ts";
+import type { Pieces } from "../engine/pieces.ts";
 import { readableName } from "../engine/shorten.ts";
-import { buildTree } from "../engine/tree.ts";
-import { trieOf } from "../engine/trie.ts";
+import { treeInPieces, type Tree } from "../engine/tree.ts";
+import { trieOf, type Trie } from "../engine/trie.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { amount, share } from "../engine/units.ts";
 import { cleanWithin } from "../flame/clean.ts";
 import { Sandwich, type SandwichHalf } from "../flame/sandwich.tsx";
 import { toldNames } from "./columns.ts";
 import { editorLink, heightOf, onMenu, OrderChoice } from "./graph.tsx";
-import { Cut, Refusal } from "./parts.tsx";
+import { later } from "./later.ts";
+import { Cut, Refusal, Working } from "./parts.tsx";
 import { seen as ready } from "./pictures.ts";
 import { rerooted } from "./reroot.ts";
-import { model, ordered, question, refused, searchFault, searchText, shape } from "./session.ts";
+import { inPanes, model, order, question, refused } from "./session.ts";
+import { searchFault, searchText, shape } from "./session.ts";
 import { left, usedLook, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, moveSpan, state } from "./state.ts";
@@ -30,7 +35,7 @@ import { go, moveSpan, state } from "./state.ts";
 const CHOICES_MAX = 300;
 
 // Functions to choose from, the weightiest first.
-const functions = computed<string[]>(() => {
+const functions = inPanes<string[]>(["callers"], () => {
   const of = model.value;
   const all = group(left.value, question.value, "function").items;
   const names = new Set<string>();
@@ -39,7 +44,7 @@ const functions = computed<string[]>(() => {
     if (text && names.size < CHOICES_MAX) names.add(of.text[text]);
   }
   return [...names];
-});
+}, []);
 
 // As they are read, each told apart from the others; by what is read, the name.
 const readable = computed(() => {
@@ -51,8 +56,8 @@ const readableOf = (name: string) =>
   [...readable.peek()].find(([, of]) => of === name)?.[0] ??
   cleanWithin(readableName(name), 300);
 
-const asked = computed(() => state.value.callee);
-const chosen = computed(() => asked.value || functions.value[0] || "");
+const callee = computed(() => state.value.callee);
+const chosen = computed(() => callee.value || functions.value[0] || "");
 
 function side(kind: "callers" | "callees") {
   const wanted = computed<Picture>(() => ({
@@ -61,45 +66,67 @@ function side(kind: "callers" | "callees") {
     byLine: shape.value.byLine,
   }));
   const shown = ready(model, wanted);
-  const isReady = computed(() => shown.value !== null);
-  const seen = computed(() => partOf(shown.value!.view, left.value.only));
-  const tree = computed(() =>
-    rerooted(ordered(buildTree(seen.value, weights.value, shown.value!.picture))),
-  );
-  const found = computed(() =>
-    searchText.value && !searchFault.value
-      ? search(tree.value, [seen.value], searchText.value).nodes
-      : null,
-  );
-  const trie = computed(() => {
-    const { inverted, byLine } = shown.value!.picture;
-    return trieOf(seen.value.whole, inverted, byLine);
-  });
-  return { isReady, seen, tree, trie, found };
+  const asked = inPanes<Asked | null>(["callers"], () => shown.value && {
+    of: model.value, view: partOf(shown.value.view, left.value.only), weights: weights.value,
+    picture: shown.value.picture, order: order.value,
+    search: searchFault.value ? "" : searchText.value,
+  }, null);
+  return later(asked, makeHalf, true);
 }
+
+interface Asked {
+  of: Model;
+  view: View;
+  weights: Float64Array;
+  picture: Picture;
+  order: Order;
+  search: string;
+}
+
+interface Half {
+  view: View;
+  tree: Tree;
+  trie: Trie;
+  found: Uint8Array | null; // nodes that match; null: no search
+}
+
+function* makeHalf({ view, weights, picture, order, search }: Asked): Pieces<Half> {
+  const { inverted, byLine } = picture;
+  const made = yield* orderInPieces(yield* treeInPieces(view, weights, picture), order);
+  const tree = rerooted(made);
+  yield;
+  wantedWeight(view, weights);
+  yield;
+  const matches = search ? yield* searchInPieces(tree, [view], search) : null;
+  const trie = trieOf(view.whole, inverted, byLine);
+  return { view, tree, trie, found: matches && matches.nodes };
+}
+
 const callers = side("callers");
 const callees = side("callees");
 
 export function SandwichPane() {
   const why = use(refused);
-  const isReady = [use(callers.isReady), use(callees.isReady)].every(Boolean);
+  const [above, below] = [use(callers), use(callees)];
   if (why) return <Refusal text={why} />;
-  if (!isReady) return <p class="nothing">Working…</p>;
-  return <BothSides />;
+  return above && below ? <BothSides above={above} below={below} /> : <Working />;
 }
 
-function BothSides() {
+interface Sides {
+  above: Half;
+  below: Half;
+}
+
+function BothSides({ above, below }: Sides) {
   const name = use(chosen);
   const names = use(readable);
   const [text, setText] = useState<string | null>(null);
-  const seen = use(callees.seen);
   const heavy = use(weights);
   const all = use(wholeWeight);
   const asked = use(question);
   const { unit } = asked;
   const mark = markOfAnswer(use(model), asked);
-  const total = wantedWeight(seen, heavy);
-  const cut = use(callers.trie);
+  const total = wantedWeight(below.view, heavy);
   const pick = (event: Event) => {
     event.preventDefault();
     if (text) go({ callee: names.get(text) ?? text, above: [], below: [] });
@@ -128,13 +155,13 @@ function BothSides() {
           <b>{amount(total, unit, mark)}</b> go through it, {share(total, all, mark)}
         </span>
       </form>
-      <Cut of={cut} />
+      <Cut of={above.trie} />
       {total === 0 ? (
         <p class="nothing">
           No stack with anything under this question goes through “{cleanWithin(name, 300)}”.
         </p>
       ) : (
-        <Halves name={name} />
+        <Halves name={name} sides={{ above, below }} />
       )}
     </section>
   );
@@ -142,18 +169,18 @@ function BothSides() {
 
 const spanKeys = { above: "spanAbove", below: "spanBelow" } as const;
 
-function useHalf(half: typeof callers, key: "above" | "below"): SandwichHalf {
+function useHalf(sides: Sides, key: "above" | "below"): SandwichHalf {
+  const half = sides[key];
   const { [key]: zoom, [spanKeys[key]]: span } = use(state);
-  const shown = use(half.seen);
-  const views = useMemo(() => [shown], [shown]);
+  const views = useMemo(() => [half.view], [half.view]);
   const onZoom = (path: string[]) => go({ [key]: path });
   const onSpan = (next: typeof span) => moveSpan(spanKeys[key], next);
-  return { tree: use(half.tree), views, matches: use(half.found), zoom, onZoom, span, onSpan };
+  return { tree: half.tree, views, matches: half.found, zoom, onZoom, span, onSpan };
 }
 
-function Halves({ name }: { name: string }) {
-  const above = useHalf(callers, "above");
-  const below = useHalf(callees, "below");
+function Halves({ name, sides }: { name: string; sides: Sides }) {
+  const above = useHalf(sides, "above");
+  const below = useHalf(sides, "below");
   const asked = use(question);
   const deeper = above.tree.nRows > below.tree.nRows ? above.tree : below.tree;
   return (

@@ -5,45 +5,64 @@
 
 import { computed } from "@preact/signals-core";
 import { courseAtTicks } from "../engine/bands.ts";
-import { curve } from "../engine/curves.ts";
-import { isNarrow } from "../engine/look.ts";
+import { curveInPieces } from "../engine/curves.ts";
+import { isNarrow, type View } from "../engine/look.ts";
 import { SiteKind, type Model } from "../engine/model.ts";
-import { courseIn, type Course } from "../engine/narrow.ts";
+import { courseInPieces, type Course } from "../engine/narrow.ts";
+import { atOnce, stretches, type Pieces } from "../engine/pieces.ts";
 import type { Unit } from "../engine/question.ts";
+import { later } from "./later.ts";
 import { foundSites, left, model, question } from "./session.ts";
 import { indexAt, type Timeline } from "./timeline_data.ts";
 
+function* sitesOf({ wanted, model: of }: View, found: Uint8Array | null): Pieces<Uint32Array> {
+  const { kind, count } = of.sites;
+  const sites = new Uint32Array(count);
+  let n = 0;
+  yield* stretches(count, (from, past) => {
+    for (let i = from; i < past; i++)
+      if (wanted[i] && kind[i] !== SiteKind.pages && (!found || found[i])) sites[n++] = i;
+  });
+  return sites.slice(0, n);
+}
+
+const isWhole = () => !left.value.isFiltered && !foundSites.value;
+
 // null: everything, or what of it is known as parts of stacks alone.
-export const selectedSites = computed<Uint32Array | null>(() => {
-  const { isFiltered, wanted, look } = left.value;
-  const found = foundSites.value;
-  if (isNarrow(look) || (!isFiltered && !found)) return null;
-  const { kind, count } = model.value.sites;
-  const sites: number[] = [];
-  for (let i = 0; i < count; i++)
-    if (wanted[i] && kind[i] !== SiteKind.pages && (!found || found[i]))
-      sites.push(i);
-  return Uint32Array.from(sites);
-});
+export const selectedSites = computed<Uint32Array | null>(() =>
+  isNarrow(left.value.look) || isWhole() ? null : atOnce(sitesOf(left.value, foundSites.value)),
+);
 
 export interface SeenCourse extends Course {
   atTicks: Float64Array | null; // null: not looked at
 }
 
-export function courseOfSites(of: Model, sites: Uint32Array, unit: Unit): SeenCourse {
-  const { live } = curve(of, sites, unit);
+export function* courseOfSites(of: Model, sites: Uint32Array, unit: Unit): Pieces<SeenCourse> {
+  const { live } = yield* curveInPieces(of, sites, unit);
   const between = unit === "bytes" ? courseAtTicks(of, sites, live) : null;
   return { live, isEstimate: false, atTicks: between && between.bytes };
 }
 
-// What is selected, over time; null: everything is, or it is not known.
-export const selectedCourse = computed<SeenCourse | null>(() => {
-  const sites = selectedSites.value;
-  if (sites) return courseOfSites(model.value, sites, unitOf.value);
-  if (!isNarrow(left.value.look) || foundSites.value) return null;
-  const course = courseIn(left.value, unitOf.value);
+function* courseOf({ of, view, found, unit }: AskedCourse): Pieces<SeenCourse | null> {
+  if (!isNarrow(view.look)) return yield* courseOfSites(of, yield* sitesOf(view, found), unit);
+  const course = found ? null : yield* courseInPieces(view, unit);
   return course && { ...course, atTicks: null };
-});
+}
+
+interface AskedCourse {
+  of: Model;
+  view: View;
+  found: Uint8Array | null; // of a search
+  unit: Unit;
+}
+
+const asked = computed<AskedCourse | null>(() =>
+  isWhole() ? null
+    : { of: model.value, view: left.value, found: foundSites.value, unit: unitOf.value },
+);
+
+// What is selected, over time; null: everything is, or it is not known, or not yet.
+export const selectedCourse = later(asked, courseOf);
 
 // Along the line of all: at snapshots what the report has, at ticks what was seen of it, and never
 // more than all.

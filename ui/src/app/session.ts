@@ -9,7 +9,6 @@ import {
   emptyLook,
   lookRefusal,
   makeView,
-  partOf,
   patternRefusal,
   wantedWeight,
   type Look,
@@ -20,6 +19,7 @@ import { withLibraries } from "../engine/libraries.ts";
 import type { Model } from "../engine/model.ts";
 import { inOrder } from "../engine/order.ts";
 import { weighIn } from "../engine/narrow.ts";
+import { Few } from "../engine/pieces.ts";
 import {
   defaultQuestion,
   nearestSnapshot,
@@ -30,11 +30,10 @@ import {
 import { buildTree, type Tree, type TreeOptions } from "../engine/tree.ts";
 import { trieOf, type Trie } from "../engine/trie.ts";
 import { search, searchPattern, searchSites, type Matches } from "../engine/search.ts";
-import { TreeNames } from "../flame/names.ts";
-import { nodeOf } from "../flame/walk.ts";
 import type { Origin, PageFacts } from "./load.ts";
 import { seen } from "./pictures.ts";
-import { prepare } from "./prepare.ts";
+import { prepare, withTree } from "./prepare.ts";
+import { zoomedPart } from "./zoomed.ts";
 import { settled } from "./settled.ts";
 import { filterKinds, state, type GroupWord, type Pane, type State } from "./state.ts";
 
@@ -61,8 +60,8 @@ const wantedPane = computed<Pane>(
   () => state.value.pane ?? (session.value?.other ? "diff" : "overview"),
 );
 
-// The part of the state that something depends on: what stays equal as text stays the same value.
-function part<T>(pick: (state: State) => T) {
+// Some of the state that something depends on: what stays equal as text stays the same value.
+function some<T>(pick: (state: State) => T) {
   const text = computed(() => JSON.stringify(pick(state.value)));
   return computed(() => JSON.parse(text.value) as T);
 }
@@ -96,7 +95,7 @@ function lookOf(s: State): Look {
   for (const kind of filterKinds) look[kind] = s.filters[kind];
   return look;
 }
-const look = part(lookOf);
+const look = some(lookOf);
 
 // What is wrong with the patterns; with such ones, nothing is filtered.
 export const lookFault = computed(() => lookRefusal(look.value));
@@ -110,7 +109,11 @@ export const wantedPicture = (() => {
 })();
 
 const wantedGroup = computed(() => state.value.group);
-const wantedSearch = part((s) => s.search);
+const wantedSearch = some((s) => s.search);
+const wantedZoom = some((s) => s.zoom);
+const wantedPart = some((s) => s.from === null && s.to === null ? null
+  : questionOf(wantedModel.value, { ...s, measure: "grown" }, false));
+const wantedOrder = computed(() => state.value.order);
 
 // Of a large capture it follows what is wanted as soon as it is made; all below goes by it.
 // The first one came with the model.
@@ -122,9 +125,12 @@ const asked = computed(() => {
     of,
     ...(ready.value ?? { view: makeView(of, picture.look), picture }),
     question: wantedQuestion.value,
+    part: wantedPart.value,
     pane: wantedPane.value,
     group: wantedGroup.value,
     search: wantedSearch.value,
+    zoom: wantedZoom.value,
+    order: wantedOrder.value,
   };
 });
 const shown = settled(asked, prepare);
@@ -133,6 +139,9 @@ export const model = computed<Model>(() => shown.value.of);
 export const pane = computed<Pane>(() => shown.value.pane);
 export const question = computed<Question>(() => shown.value.question);
 export const grouped = computed<GroupWord>(() => shown.value.group);
+
+// The part of the run that is selected; null: all of it.
+export const part = computed<Question | null>(() => shown.value.part);
 
 // Why there is no answer; null: there is one.
 export const refused = computed(() => refusal(model.value, question.value));
@@ -146,42 +155,53 @@ export const rowLost = computed(
   () => usedLook.value.row !== null && !view.value.wanted.includes(1),
 );
 
-export const weights = computed(() =>
-  refused.value ? new Float64Array(model.value.sites.count) : weighIn(view.value, question.value),
-);
+// Made of the same as before they may be others: those that were prepared are what is shown.
+export const weights = computed(() => {
+  void shown.value;
+  return refused.value ? nothing(model.value) : weighIn(view.value, question.value);
+});
+
+const none = new Few<Model, Float64Array>(1);
+const nothing = (of: Model) =>
+  none.get(of, "") ?? none.keep(of, "", new Float64Array(of.sites.count));
+
 export const wholeWeight = computed(() => (refused.value ? 0 : whole(model.value, question.value)));
 
-const order = computed(() => state.value.order);
+export const order = computed(() => shown.value.order);
 
 // As boxes are to be beside each other.
 export const ordered = (made: Tree) => inOrder(made, order.value);
 
+// What a pane alone shows: under another one nobody waits for it.
+export function inPanes<T>(panes: Pane[], make: () => T, otherwise: T) {
+  return computed(() => (panes.includes(pane.value) ? make() : otherwise));
+}
+
 export const trie = computed<Trie>(() =>
   trieOf(view.value, shape.value.inverted, shape.value.byLine),
 );
-export const tree = computed<Tree>(() =>
-  ordered(buildTree(view.value, weights.value, shape.value)),
-);
 
-// Per site, whether it is below a node.
-export function sitesBelow({ skeleton }: Tree, node: number, n: number): Uint8Array {
-  const is = new Uint8Array(n);
-  for (let slot = skeleton.first[node]; slot < skeleton.past[node]; slot++)
-    is[skeleton.slots.stack[slot]] = 1;
-  return is;
-}
-
-// What the graph is zoomed to, as far as it leads; null: nothing.
-export const zoomPath = part((s) => s.zoom);
-const zoomed = computed<Uint8Array | null>(() => {
-  const zoom = zoomPath.value;
-  if (!zoom.length || refused.value) return null;
-  const node = nodeOf(new TreeNames(tree.value, [model.value], ""), zoom);
-  return node ? sitesBelow(tree.value, node, model.value.sites.count) : null;
+// Where no tree is drawn or asked, none is made, and nobody reads it but who is about to go.
+const needsTree = computed(() =>
+  withTree.includes(pane.value) || searchText.value !== "" || zoomPath.value.length > 0);
+let last: { of: Model; tree: Tree } | null = null;
+export const tree = computed<Tree>(() => {
+  const { of } = shown.value; // as weights are
+  if (needsTree.value || last?.of !== of) last = null;
+  if (needsTree.value)
+    last = { of, tree: ordered(buildTree(view.value, weights.value, shape.value)) };
+  return last?.tree as Tree;
 });
 
+// What the graph is zoomed to, as far as it leads.
+export const zoomPath = computed<string[]>(() => shown.value.zoom);
+
 // What everything but the graph shows, which has the rest around what it is zoomed to.
-export const left = computed<View>(() => partOf(view.value, zoomed.value));
+export const left = computed<View>(() =>
+  zoomPath.value.length && !refused.value
+    ? zoomedPart(view.value, tree.value, zoomPath.value)
+    : view.value,
+);
 export const wanted = computed(() => wantedWeight(left.value, weights.value));
 export const treeLeft = computed<Tree>(() =>
   left.value === view.value ? tree.value

@@ -34,6 +34,7 @@ import {
 import { use } from "./signals.ts";
 import { SizesPane } from "./sizes.tsx";
 import { SourcePane } from "./source.tsx";
+import { Staged } from "./staged.tsx";
 import { go, panes, settle, state, type Pane, type State } from "./state.ts";
 import { TablePane } from "./table.tsx";
 import { ThreadsPane } from "./threads.tsx";
@@ -77,10 +78,14 @@ export function Shell() {
         {pane === "overview" && (
           <div>
             <Verdict />
-            <Findings />
+            <Staged n={1}>
+              <Findings />
+            </Staged>
           </div>
         )}
-        <TimelinePane height={pane === "overview" ? 132 : 112} />
+        <Staged n={2}>
+          <TimelinePane height={pane === "overview" ? 132 : 112} />
+        </Staged>
       </div>
       <main>
         <Tabs now={pane} />
@@ -94,7 +99,9 @@ export function Shell() {
           tabIndex={-1}
         >
           {!wholeRun.includes(pane) && <Asked />}
-          <Body />
+          <Staged n={3}>
+            <Body />
+          </Staged>
         </div>
       </main>
       <Help />

@@ -3,7 +3,6 @@
 // How large blocks were and how long they lived, under the question: bars with their numbers, from
 // the first class that weighs anything to the last, and what is of several. A bar leaves its class.
 
-import { computed } from "@preact/signals-core";
 import { LIFE_CLASS_RESIZED } from "../engine/classes.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { groupText } from "../engine/group_text.ts";
@@ -12,7 +11,7 @@ import { questionHeading } from "../engine/question_words.ts";
 import { TERMS } from "../engine/terms.ts";
 import { cell, share } from "../engine/units.ts";
 import { Bar, Refusal, Th } from "./parts.tsx";
-import { left, model, question, refused } from "./session.ts";
+import { inPanes, left, model, question, refused } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state } from "./state.ts";
 
@@ -35,8 +34,8 @@ function classesOf(kind: Kind): Class[] | null {
   return [...all, ...items.filter((one) => one.several || !isOfTime(one))];
 }
 
-const sizes = computed(() => classesOf("size"));
-const lifetimes = computed(() => classesOf("lifetime"));
+const sizes = inPanes(["sizes"], () => classesOf("size"), null);
+const lifetimes = inPanes(["sizes"], () => classesOf("lifetime"), null);
 
 export function SizesPane() {
   const of = use(model);

@@ -4,7 +4,6 @@
 // calls. The text comes from the command, and only for files that the capture names; or out of the
 // report, which has the lines around the places.
 
-import { computed } from "@preact/signals-core";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { shortenPath } from "../engine/names.ts";
 import type { Unit } from "../engine/question.ts";
@@ -14,17 +13,21 @@ import { amount, cell, share, type Mark } from "../engine/units.ts";
 import { notesOf } from "../engine/verdict.ts";
 import { clean } from "../flame/clean.ts";
 import { editorLink } from "./graph.tsx";
-import { Bar, Refusal, Th } from "./parts.tsx";
-import { left, model, question, refused, session, weights, wholeWeight } from "./session.ts";
+import { Bar, Refusal, Th, Working } from "./parts.tsx";
+import { later } from "./later.ts";
+import { inPanes, left, model, question, refused, session } from "./session.ts";
+import { weights, wholeWeight } from "./session.ts";
 import type { SourceText } from "./load.ts";
 import { use } from "./signals.ts";
 import { sentence } from "./words.ts";
-import { lineWeights, partsOf, type FileWeights } from "./source_lines.ts";
+import { linesInPieces, partsOf, type FileWeights } from "./source_lines.ts";
 import { go, state } from "./state.ts";
 
 const FILES_MAX = 500;
 
-const files = computed(() => lineWeights(left.value, weights.value));
+const asked = inPanes(["source"], () =>
+  ({ of: model.value, view: left.value, weights: weights.value }), null);
+const files = later(asked, ({ view, weights }) => linesInPieces(view, weights), true);
 
 export function SourcePane() {
   const why = use(refused);
@@ -39,6 +42,10 @@ function weightWords({ own, total }: FileWeights, unit: Unit, mark: Mark): strin
 
 function Source() {
   const all = use(files);
+  return all ? <File all={all} /> : <Working />;
+}
+
+function File({ all }: { all: FileWeights[] }) {
   const of = use(model);
   const path = use(state).source;
   const now = all.find((file) => of.text[file.text] === path) ?? all[0];

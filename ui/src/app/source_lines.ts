@@ -4,6 +4,7 @@
 // in it: for its total; and for its own where the line is the innermost one shown.
 
 import type { View } from "../engine/look.ts";
+import { atOnce, stretches, type Pieces } from "../engine/pieces.ts";
 
 export interface LineWeight {
   total: number;
@@ -21,6 +22,12 @@ export interface FileWeights {
 }
 
 export function lineWeights(view: View, weights: Float64Array): FileWeights[] {
+  return atOnce(linesInPieces(view, weights));
+}
+
+const SITES = 1 << 11; // whose frames are counted in a piece
+
+export function* linesInPieces(view: View, weights: Float64Array): Pieces<FileWeights[]> {
   const { model, wanted } = view;
   const { file, line, function: fn } = model.frames;
   const files = new Map<number, FileWeights>();
@@ -42,11 +49,14 @@ export function lineWeights(view: View, weights: Float64Array): FileWeights[] {
     if (at.latest !== site) at.total += weight;
     at.latest = site;
   };
-  for (let site = 0; site < model.sites.count; site++) {
-    if (!wanted[site] || !weights[site]) continue;
+  const add = (site: number) => {
+    if (!wanted[site] || !weights[site]) return;
     const n = view.readFrames(site);
     for (let i = 0; i < n; i++) if (file[view.read[i]]) count(view.read[i], site, i === 0);
-  }
+  };
+  yield* stretches(model.sites.count, (from, past) => {
+    for (let site = from; site < past; site++) add(site);
+  }, SITES);
   // Every stack goes through the file of main(), so what goes through says less than what ends.
   return [...files.values()].sort((a, b) => b.own - a.own || b.total - a.total);
 }

@@ -5,11 +5,13 @@
 
 import { signal } from "@preact/signals-core";
 import { courseAtTicks } from "../engine/bands.ts";
-import { columns, columnsOf, curve, runNs } from "../engine/curves.ts";
+import { columns, columnsOf, curveInPieces, runNs } from "../engine/curves.ts";
 import type { Model } from "../engine/model.ts";
 import { markOf } from "../engine/exactness.ts";
+import type { Pieces } from "../engine/pieces.ts";
 import { amount } from "../engine/units.ts";
 import { use } from "./signals.ts";
+import { inSlices } from "./slices.ts";
 
 const WIDTH = 96;
 const HEIGHT = 18;
@@ -54,8 +56,8 @@ export function courseOf(model: Model, sites: Uint32Array, live: Float64Array) {
   return { most, times: Float64Array.from(times), values: Float64Array.from(values) };
 }
 
-function makeShape(model: Model, sites: Uint32Array, unit: "bytes" | "blocks"): Shape {
-  const { live, kept } = curve(model, sites, unit);
+function* makeShape({ model, sites, unit }: Props): Pieces<Shape> {
+  const { live, kept } = yield* curveInPieces(model, sites, unit);
   const course =
     unit === "bytes"
       ? courseOf(model, sites, live)
@@ -89,16 +91,20 @@ const arrivals = signal(0);
 let wanted: Props[] = [];
 let isWaiting = false;
 
-function makeWanted(): void {
-  const SLICE_MS = 10;
-  const begin = performance.now();
-  while (wanted.length && performance.now() - begin < SLICE_MS) {
-    const { model, sites, unit } = wanted.shift()!;
-    if (shapes.get(sites)?.unit !== unit)
-      shapes.set(sites, { unit, shape: makeShape(model, sites, unit) });
+function* makeWanted(): Pieces<void> {
+  const SHOWN_MS = 30;
+  for (let since = performance.now(); wanted.length; yield) {
+    const one = wanted.shift()!;
+    if (shapes.get(one.sites)?.unit !== one.unit)
+      shapes.set(one.sites, { unit: one.unit, shape: yield* makeShape(one) });
+    if (performance.now() - since < SHOWN_MS) continue;
+    since = performance.now();
+    arrivals.value++;
   }
-  if (wanted.length) setTimeout(makeWanted);
-  else isWaiting = false;
+}
+
+function arrive(): void {
+  isWaiting = false;
   arrivals.value++;
 }
 
@@ -108,7 +114,7 @@ function want(one: Props): void {
   wanted = [...wanted.filter(({ sites }) => sites !== one.sites), one].slice(-QUEUE_MAX);
   if (isWaiting) return;
   isWaiting = true;
-  requestAnimationFrame(() => setTimeout(makeWanted));
+  requestAnimationFrame(() => setTimeout(() => inSlices(makeWanted(), arrive, arrive)));
 }
 
 export function Spark({ model, sites, unit }: Props) {

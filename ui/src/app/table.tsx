@@ -32,7 +32,7 @@ import { copy } from "./copy.ts";
 import { isFound, Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
 import { partStep, RowActions } from "./row_actions.tsx";
-import { foundSites, grouped, lookFault, model, question, refused } from "./session.ts";
+import { foundSites, grouped, inPanes, lookFault, model, question, refused } from "./session.ts";
 import { left, searchRegex, weights, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
@@ -49,8 +49,8 @@ const kind = grouped;
 export const groupFault = computed(
   () => refused.value ?? groupRefusal(model.value, kind.value),
 );
-export const groups = computed<Groups | null>(() =>
-  groupFault.value ? null : group(left.value, question.value, kind.value),
+export const groups = inPanes<Groups | null>(["overview", "table"], () =>
+  groupFault.value ? null : group(left.value, question.value, kind.value), null,
 );
 
 const isPart = computed(() => isNarrow(left.value.look));

@@ -15,14 +15,14 @@ import { bytes, cell, count, percent, share } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
 import { isFound, Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
-import { left, model, question, refused, wholeWeight } from "./session.ts";
+import { inPanes, left, model, question, refused, wholeWeight } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state } from "./state.ts";
 import { wordsOfPane } from "./words.ts";
 
 const why = computed(() => refused.value ?? groupRefusal(model.value, "thread"));
-const threads = computed(() =>
-  why.value ? null : group(left.value, question.value, "thread").items.filter(isFound),
+const threads = inPanes<Group[] | null>(["threads"], () =>
+  why.value ? null : group(left.value, question.value, "thread").items.filter(isFound), null,
 );
 
 // A click leaves this thread alone, here and everywhere; a second one takes that back.

@@ -3,15 +3,14 @@
 // Buttons beside the timeline: to the peak, the end and what stands out between; and, of a range,
 // everything that can be asked of it, with its number.
 
-import { wantedWeight } from "../engine/look.ts";
-import { weighIn } from "../engine/narrow.ts";
-import { refusal, timeOf, whole, type Question } from "../engine/question.ts";
+import { sumIn } from "../engine/narrow.ts";
+import { questionsOfPart, refusal, timeOf, type Question } from "../engine/question.ts";
 import { keptWords } from "../engine/question_words.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { worstGap } from "../engine/bands.ts";
 import { amount, time } from "../engine/units.ts";
-import { clearRange, endNs, range, toEnd, toLocalPeak, toPeak } from "./moments.ts";
-import { left as leftView, model, question } from "./session.ts";
+import { clearRange, endNs, toEnd, toLocalPeak, toPeak } from "./moments.ts";
+import { left as leftView, model, part as partShown, question } from "./session.ts";
 import { use } from "./signals.ts";
 import { go, state, type State } from "./state.ts";
 import { bands } from "./timeline_bands.tsx";
@@ -50,7 +49,7 @@ interface Choice {
 
 export function RangeNumbers() {
   const of = use(model);
-  const part = use(range);
+  const part = use(partShown);
   const now = use(question);
   const { edge } = use(state);
   const end = use(endNs);
@@ -63,29 +62,16 @@ export function RangeNumbers() {
         {plural(of.snapshots.count, "snapshot")} (marked), at most {time(worstGap(of, end))} apart.
       </p>
     );
-  const { from, to } = part;
+  const { from, to } = part as { from: number; to: number };
   const { unit } = now;
+  const [grown, total, leak, before, after] = questionsOfPart(unit, from, to);
   const choices: Choice[] = [
-    { words: "grown", asked: { measure: "grown", unit, from, to }, step: { measure: "grown" } },
-    { words: "allocated", asked: { measure: "total", unit, from, to }, step: { measure: "total" } },
-    {
-      words: keptWords(of),
-      asked: { measure: "leak", unit, from, to },
-      step: { measure: "leak" },
-    },
-    {
-      words: "at its start",
-      asked: { measure: "live", unit, from: null, to: from },
-      step: { measure: "live", edge: "from" },
-    },
-    {
-      words: "at its end",
-      asked: { measure: "live", unit, from: null, to },
-      step: { measure: "live", edge: "to" },
-    },
+    { words: "grown", asked: grown, step: { measure: "grown" } },
+    { words: "allocated", asked: total, step: { measure: "total" } },
+    { words: keptWords(of), asked: leak, step: { measure: "leak" } },
+    { words: "at its start", asked: before, step: { measure: "live", edge: "from" } },
+    { words: "at its end", asked: after, step: { measure: "live", edge: "to" } },
   ];
-  const weightOf = (one: Question) =>
-    shown.isFiltered ? wantedWeight(shown, weighIn(shown, one)) : whole(of, one);
   const isNow = ({ asked, step }: Choice) =>
     asked.measure === now.measure && (asked.measure !== "live" || step.edge === edge);
   const label = `From ${momentWords(of, from)} to ${momentWords(of, to)}`;
@@ -95,7 +81,7 @@ export function RangeNumbers() {
       {choices.map((choice) => {
         const why = refusal(of, choice.asked);
         const mark = markOfAnswer(of, choice.asked);
-        const text = why ? "not known" : amount(weightOf(choice.asked), unit, mark);
+        const text = why ? "not known" : amount(sumIn(shown, choice.asked), unit, mark);
         return (
           <button
             key={choice.words}

@@ -31,10 +31,6 @@ interface Steps {
 const changesOf = new WeakMap<Model, Changes>();
 const stepsOf = new WeakMap<Model, Partial<Record<Unit, Steps>>>();
 
-function changes(model: Model): Changes {
-  return atOnce(changesInPieces(model));
-}
-
 function* changesInPieces(model: Model): Pieces<Changes> {
   const held = changesOf.get(model);
   if (held)
@@ -71,10 +67,6 @@ function* bySite(
       sorted[next[site[i]]++] = values[i];
   });
   return sorted;
-}
-
-function steps(model: Model, unit: Unit): Steps {
-  return atOnce(prepareCurves(model, unit));
 }
 
 // Makes what all curves of a unit are made of.
@@ -133,7 +125,7 @@ function addSteps({ live, kept }: Steps, begin: number, end: number, first: Uint
 export interface Changed { changes: Changes; bytes: Steps }
 
 export function changedOf(model: Model): Changed {
-  return { changes: changes(model), bytes: steps(model, "bytes") };
+  return { changes: atOnce(changesInPieces(model)), bytes: atOnce(prepareCurves(model, "bytes")) };
 }
 
 export function keepChanged(model: Model, { changes, bytes }: Changed): void {
@@ -143,17 +135,25 @@ export function keepChanged(model: Model, { changes, bytes }: Changed): void {
 
 // Of several sites, all different.
 export function curve(model: Model, sites: ArrayLike<number>, unit: Unit): Curve {
+  return atOnce(curveInPieces(model, sites, unit));
+}
+
+export function* curveInPieces(
+  model: Model, sites: ArrayLike<number>, unit: Unit,
+): Pieces<Curve> {
   const { count } = model.snapshots;
   const live = new Float64Array(count);
   const kept = new Float64Array(count);
   const endIsKnown = !model.facts.image.lacks.includes("live");
-  const { first, snapshot } = changes(model);
-  const added = steps(model, unit);
-  for (let k = 0; k < sites.length; k++)
-    for (let i = first[sites[k]]; i < first[sites[k] + 1]; i++) {
-      live[snapshot[i]] += added.live[i];
-      if (endIsKnown) kept[snapshot[i]] += added.kept[i];
-    }
+  const { first, snapshot } = yield* changesInPieces(model);
+  const added = yield* prepareCurves(model, unit);
+  yield* stretches(sites.length, (from, past) => {
+    for (let k = from; k < past; k++)
+      for (let i = first[sites[k]]; i < first[sites[k] + 1]; i++) {
+        live[snapshot[i]] += added.live[i];
+        if (endIsKnown) kept[snapshot[i]] += added.kept[i];
+      }
+  }, SITES);
   for (let s = 1; s < count; s++) {
     live[s] += live[s - 1];
     kept[s] += kept[s - 1];

@@ -17,7 +17,8 @@ import type { Builds, MatchKey } from "./match.ts";
 import { SiteKind, type Model } from "./model.ts";
 import { NONE } from "./names.ts";
 import { weighIn } from "./narrow.ts";
-import { whole, type Question, type Unit } from "./question.ts";
+import { atOnce, sorted, stretches, type Pieces } from "./pieces.ts";
+import { prepareWeights, whole, type Question, type Unit } from "./question.ts";
 
 export type Change = "added" | "gone" | "grown" | "shrunk" | "same";
 
@@ -104,34 +105,51 @@ function knownBy(view: View, frame: number, builds: Builds, group: CodeGroup) {
 }
 
 // Halves by frame: cheap, and leaves few.
-function gatherCode(
+function* gatherCode(
   { view, question }: Side, isAfter: boolean, builds: Builds, group: CodeGroup,
-): Half[] {
+): Pieces<Half[]> {
+  const SITES = 1 << 13;
   const { model } = view;
-  const bytes = weighIn(view, { ...question, unit: "bytes" });
-  const blocks = weighIn(view, { ...question, unit: "blocks" });
+  const [bytes, blocks] = [yield* weightsOf(view, question, "bytes"),
+    yield* weightsOf(view, question, "blocks")];
   const asked = question.unit === "bytes" ? bytes : blocks;
-  const halves = new Map<string, Half>();
-  for (let i = 0; i < model.sites.count; i++) {
-    if (!view.wanted[i] || (!bytes[i] && !blocks[i]))
-      continue;
+  const halves = new Map<number, Half>(); // by frame; those of no place have no frame's number
+  if (view.whole.prepareBlame)
+    yield* view.whole.prepareBlame();
+  const halfOf = (i: number) => {
     const hasStack = model.sites.kind[i] === SiteKind.heap;
     const frame = hasStack ? view.leader(i, group) : NONE;
     const kind: Kind = frame !== NONE ? "place" : hasStack ? "nowhere" : "lost";
-    const id = `${kind}${frame}`;
-    let half = halves.get(id);
-    if (!half) {
-      const known = frame === NONE ? { key: NO_KEY, label: null }
-        : knownBy(view, frame, builds, group);
-      const nothing = { amount: noAmount(), weight: 0, sites: [], twin: null };
-      half = { kind, frame, isAfter, ...known, ...nothing };
-      halves.set(id, half);
+    const id = kind === "place" ? frame : kind === "nowhere" ? -1 : -2;
+    const held = halves.get(id);
+    if (held)
+      return held;
+    const known = frame === NONE ? { key: NO_KEY, label: null }
+      : knownBy(view, frame, builds, group);
+    const nothing = { amount: noAmount(), weight: 0, sites: [], twin: null };
+    const half: Half = { kind, frame, isAfter, ...known, ...nothing };
+    halves.set(id, half);
+    return half;
+  };
+  yield* stretches(model.sites.count, (from, past) => {
+    for (let i = from; i < past; i++) {
+      if (!view.wanted[i] || (!bytes[i] && !blocks[i]))
+        continue;
+      const half = halfOf(i);
+      half.amount.bytes += bytes[i];
+      half.amount.blocks += blocks[i];
+      half.amount.stacks++;
+      half.weight += Math.abs(asked[i]);
+      half.sites.push(i);
     }
-    addAmount(half.amount, { bytes: bytes[i], blocks: blocks[i], stacks: 1 });
-    half.weight += Math.abs(asked[i]);
-    half.sites.push(i);
-  }
+  }, SITES);
   return [...halves.values()];
+}
+
+function* weightsOf(view: View, question: Question, unit: Unit): Pieces<Float64Array> {
+  const asked = { ...question, unit };
+  yield* prepareWeights(view.model, asked);
+  return weighIn(view, asked);
 }
 
 // Threads and classes, which stacks do not fold into.
@@ -143,9 +161,11 @@ function gatherAcross({ view, question }: Side, isAfter: boolean, group: AcrossG
   }));
 }
 
-function gather(side: Side, isAfter: boolean, builds: Builds, group: DiffGroup): Half[] {
+function* gather(
+  side: Side, isAfter: boolean, builds: Builds, group: DiffGroup,
+): Pieces<Half[]> {
   return isAcross(group) ? gatherAcross(side, isAfter, group)
-    : gatherCode(side, isAfter, builds, group);
+    : yield* gatherCode(side, isAfter, builds, group);
 }
 
 function compareHalves(a: Half, b: Half): number {
@@ -155,9 +175,9 @@ function compareHalves(a: Half, b: Half): number {
 
 // Joins halves of one side with the same key. The weightiest frame stays, then that of the first
 // line: the same one in every order.
-function fold(halves: Half[], lineOf: (half: Half) => number): Half[] {
-  halves.sort((a, b) => compareHalves(a, b) || b.weight - a.weight || lineOf(a) - lineOf(b) ||
-    a.frame - b.frame);
+function* fold(all: Half[], lineOf: (half: Half) => number): Pieces<Half[]> {
+  const halves = yield* sorted(all, (a, b) => compareHalves(a, b) || b.weight - a.weight ||
+    lineOf(a) - lineOf(b) || a.frame - b.frame);
   const folded: Half[] = [];
   for (const half of halves) {
     const last = folded[folded.length - 1];
@@ -261,16 +281,25 @@ function changesOf<T>(make: () => T): Record<Change, T> {
 
 // Both sides ask for the same measure and unit.
 export function diffPlaces(earlier: Side, later: Side, group: DiffGroup = "place"): Diff {
+  return atOnce(diffInPieces(earlier, later, group));
+}
+
+export function* diffInPieces(
+  earlier: Side, later: Side, group: DiffGroup = "place",
+): Pieces<Diff> {
   const [before, after] = [earlier, later].map((side) =>
     ({ ...side, view: viewFor(side.view, group) }));
   const builds = commonBuilds(before.view.model, after.view.model);
   const lineOf = (half: Half) => half.frame === NONE ? 0
     : (half.isAfter ? after : before).view.model.frames.line[half.frame];
-  const halves = fold(
-    [...gather(before, false, builds, group), ...gather(after, true, builds, group)], lineOf,
-  );
+  const then = yield* gather(before, false, builds, group);
+  const now = yield* gather(after, true, builds, group);
+  const halves = yield* fold([...then, ...now], lineOf);
+  yield;
   pair(halves);
+  yield;
   const places = makePlaces(halves, after.question.unit);
+  yield;
   const total = { before: noAmount(), after: noAmount() };
   const counts = changesOf(() => 0);
   const sums = changesOf(() => 0);

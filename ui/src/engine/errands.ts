@@ -14,12 +14,13 @@
 import { decodeKnown, type Known } from "./decode.ts";
 import { changedOf, type Changed } from "./curves.ts";
 import { siteKeys, type SiteKeys } from "./groups.ts";
-import { makeView, type Blame, type Look, type View } from "./look.ts";
+import { makeView, type Blame, type Judged, type Look, type View } from "./look.ts";
 import type { Model } from "./model.ts";
 import { frameNames, keepNames, textRanks, type FrameNames } from "./names.ts";
 import type { Skeleton } from "./skeleton.ts";
 import { ownSkeleton } from "./tree.ts";
 import { keepTrie, narrowed, trieOf, type Trie } from "./trie.ts";
+import { stretches, type Pieces } from "./pieces.ts";
 import { unpacked, type Supply } from "./unpack.ts";
 
 // Which stacks and frames, and in which direction.
@@ -51,6 +52,7 @@ export interface Found {
   skeleton: Skeleton;
   blame: Blame;
   places: SiteKeys;
+  judged: Judged;
 }
 
 export interface Loaded {
@@ -82,7 +84,7 @@ function find(view: View, { inverted, byLine }: Picture): Found {
   const skeleton = ownSkeleton(trie);
   return {
     names, ranks: textRanks(view.model), trie: narrowed(trie), skeleton, blame: view.blame,
-    places: siteKeys(view, "place"),
+    places: siteKeys(view, "place"), judged: view.judged,
   };
 }
 
@@ -96,16 +98,30 @@ export function keepFound(view: View, { inverted, byLine }: Picture, found: Foun
 }
 
 // A copy, that can be given away: an array is sent with all of the block that it lies in.
-export function stacksOf(model: Model): Stacks {
-  const { text, modules, frames, nodes, sites, libraries } = model;
-  const own = <T extends object>(columns: T): T =>
-    Object.fromEntries(Object.entries(columns).map(([key, column]) =>
-      [key, ArrayBuffer.isView(column) ? (column as Uint8Array).slice() : column])) as T;
+export function* stacksOf(model: Model): Pieces<Stacks> {
+  const { text, modules, libraries } = model;
+  const { count, node, kind } = model.sites;
   return {
-    text, modules: modules.slice(), frames: own(frames), nodes: own(nodes), libraries,
+    text, modules: modules.slice(), libraries,
+    frames: yield* copied(model.frames), nodes: yield* copied(model.nodes),
     facts: { blame: model.facts.blame, pruned: model.facts.pruned },
-    sites: { count: sites.count, node: sites.node.slice(), kind: sites.kind.slice() },
+    sites: yield* copied({ count, node, kind }),
   };
+}
+
+function* copied<T extends object>(columns: T): Pieces<T> {
+  const made: [string, unknown][] = [];
+  for (const [key, column] of Object.entries(columns))
+    made.push([key, ArrayBuffer.isView(column) ? yield* copyOf(column as Uint8Array) : column]);
+  return Object.fromEntries(made) as T;
+}
+
+// Memory that nobody had before is slow to be written to.
+function* copyOf(column: Uint8Array): Pieces<Uint8Array> {
+  const copy = new (column.constructor as Uint8ArrayConstructor)(column.length);
+  yield* stretches(column.length, (from, past) => copy.set(column.subarray(from, past), from),
+    1 << 19);
+  return copy;
 }
 
 type Tell = (part: number) => void;

@@ -55,10 +55,13 @@ export function groupRefusal(model: Model, kind: GroupKind): string | null {
   return model.facts.words.groups_refused[kind] ?? null;
 }
 
+interface Times { first: Float64Array; last: Float64Array } // first: Infinity where there is none
+
 // Sites shared out among groups 0 to n - 1; sums per group are made when asked for.
 class Sharing {
   private readonly sums = new Map<keyof Numbers, Float64Array>();
   private lists: { first: Uint32Array; sites: Uint32Array } | null = null;
+  private times: Times | null = null;
 
   constructor(
     readonly model: Model,
@@ -84,6 +87,8 @@ class Sharing {
     if (this.count)
       this.sitesOf(0);
     yield;
+    if (!this.isOne)
+      yield* this.findTimes();
   }
 
   sumOf(column: keyof Numbers, group: number): number {
@@ -100,6 +105,34 @@ class Sharing {
       this.sums.set(column, sums);
     }
     return sums;
+  }
+
+  // Of the allocations of a group; both 0 when there were none.
+  timesOf(group: number): { first: number; last: number } {
+    if (this.isOne) {
+      const { nAlloc, firstNs, lastNs } = this.model.sites;
+      const site = this.entries[group];
+      return { first: nAlloc[site] ? firstNs[site] : 0, last: lastNs[site] };
+    }
+    const { first, last } = this.times ?? atOnce(this.findTimes());
+    return { first: first[group] === Infinity ? 0 : first[group], last: last[group] };
+  }
+
+  private *findTimes(): Pieces<Times> {
+    const { nAlloc, firstNs, lastNs } = this.model.sites;
+    yield;
+    const times = {
+      first: new Float64Array(this.count).fill(Infinity), last: new Float64Array(this.count),
+    };
+    yield* stretches(this.entries.length, (from, past) => {
+      for (let i = from; i < past; i++) {
+        const [g, site] = [this.groupOf[i], this.entries[i]];
+        if (nAlloc[site])
+          times.first[g] = Math.min(times.first[g], firstNs[site]);
+        times.last[g] = Math.max(times.last[g], lastNs[site]);
+      }
+    });
+    return (this.times = times);
   }
 
   sitesOf(group: number): Uint32Array {
@@ -149,22 +182,8 @@ class SharedGroup implements Group {
   get liveBlocks() { return this.sum("beforeBlocks") + this.sum("nAlloc") - this.sum("nFree"); }
   get liveBytes() { return this.sum("beforeBytes") + this.sum("bAlloc") - this.sum("bFree"); }
 
-  get firstNs() {
-    const { nAlloc, firstNs } = this.sharing.model.sites;
-    let first = Infinity;
-    for (const site of this.sites)
-      if (nAlloc[site])
-        first = Math.min(first, firstNs[site]);
-    return first === Infinity ? 0 : first;
-  }
-
-  get lastNs() {
-    const { lastNs } = this.sharing.model.sites;
-    let last = 0;
-    for (const site of this.sites)
-      last = Math.max(last, lastNs[site]);
-    return last;
-  }
+  get firstNs() { return this.sharing.timesOf(this.index).first; }
+  get lastNs() { return this.sharing.timesOf(this.index).last; }
 
   private sum(column: keyof Numbers): number {
     return this.sharing.sumOf(column, this.index);
@@ -332,8 +351,11 @@ function* ranked(sharing: Sharing): Pieces<Uint32Array> {
   yield;
   const order = all.subarray(0, n);
   // A stack's key is its site: those of one weight come in the order of sites.
-  const levels = kind === "stack"
-    ? [weights, sharing.sum("bAlloc"), sharing.sum("nAlloc")] : [weights];
+  const levels = [weights];
+  for (const column of kind === "stack" ? ["bAlloc", "nAlloc"] as const : []) {
+    levels.push(sharing.sum(column));
+    yield;
+  }
   yield* sortByFalling(order, levels);
   return order;
 }
@@ -412,8 +434,20 @@ function makeGroups(view: View, question: Question, kind: GroupKind): Pieces<Gro
   return codeGroups(viewFor(view, kind), question, kind);
 }
 
+const widerOf = new WeakMap<View, Map<GroupKind, View>>();
+
 // How much is of several, and so of none that could be selected; of all that the rest lets through.
 export function ofSeveral(view: View, question: Question, kind: GroupKind): number {
-  const wider = otherView(view, { [kind]: null });
-  return group(wider, question, kind).items.find(({ several }) => several)?.weight ?? 0;
+  return atOnce(ofSeveralInPieces(view, question, kind));
+}
+
+export function* ofSeveralInPieces(
+  view: View, question: Question, kind: GroupKind,
+): Pieces<number> {
+  const ofView = widerOf.get(view) ?? new Map<GroupKind, View>();
+  widerOf.set(view, ofView);
+  const wider = ofView.get(kind) ?? otherView(view, { [kind]: null });
+  ofView.set(kind, wider);
+  const { items } = yield* groupInPieces(wider, question, kind);
+  return items.find(({ several }) => several)?.weight ?? 0;
 }

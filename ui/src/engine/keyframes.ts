@@ -5,7 +5,7 @@
 // so they take no more room than the cells do, and the way from the nearest is never long.
 
 import { SiteKind, type Model } from "./model.ts";
-import { atOnce, PIECE, type Pieces } from "./pieces.ts";
+import { atOnce, PIECE, stretches, type Pieces } from "./pieces.ts";
 
 export type CellColumn = "bytes" | "blocks" | "nAlloc" | "bAlloc";
 
@@ -103,16 +103,20 @@ function* makeSums(model: Model, column: CellColumn): Pieces<Float64Array> {
 }
 
 // The least each site had at any snapshot from `from` to `to`, both looked at.
-export function leastBetween(model: Model, column: CellColumn, from: number, to: number) {
+export function* leastBetween(
+  model: Model, column: CellColumn, from: number, to: number,
+): Pieces<Float64Array> {
   const { end, site } = model.snapshots;
   const values = model.snapshots[column];
   const now = columnAt(model, column, from).slice();
   const least = now.slice();
-  for (let i = end[from]; i < end[to]; i++) {
-    const s = site[i];
-    now[s] += values[i];
-    if (now[s] < least[s])
-      least[s] = now[s];
-  }
+  yield* stretches(end[to] - end[from], (begin, past) => {
+    for (let i = end[from] + begin; i < end[from] + past; i++) {
+      const s = site[i];
+      now[s] += values[i];
+      if (now[s] < least[s])
+        least[s] = now[s];
+    }
+  });
   return least;
 }

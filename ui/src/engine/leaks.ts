@@ -9,7 +9,7 @@ import { groupInPieces, group, type Group } from "./groups.ts";
 import { isNarrow, type View } from "./look.ts";
 import type { Model } from "./model.ts";
 import { weighIn } from "./narrow.ts";
-import { atOnce, Few, stretches, type Pieces } from "./pieces.ts";
+import { atOnce, Few, sorted, stretches, type Pieces } from "./pieces.ts";
 import { prepareWeights, weigh } from "./question.ts";
 
 export interface Leak {
@@ -109,5 +109,5 @@ function* makeLeaks(view: View): Pieces<Leaks> {
     }
   }, GROUPS);
   yield;
-  return { kept: kept.sort(byBytes), atEnd: atEnd.sort(byBytes) };
+  return { kept: yield* sorted(kept, byBytes), atEnd: yield* sorted(atEnd, byBytes) };
 }

@@ -93,6 +93,13 @@ export interface View {
   readonly whole: View;
   readonly only: Uint8Array | null;
   prepareBlame?(): Pieces<void>;
+  readonly judged: Judged;
+}
+
+// What patterns and a row say about stacks and nodes: made elsewhere, it need not be made again.
+export interface Judged {
+  wanted: Uint8Array; // per site
+  within: Uint8Array | null; // per node: in focus, or inside of what is; null: nothing is
 }
 
 export interface Blame {
@@ -276,6 +283,17 @@ function keepRow(model: Model, look: Look, row: string, wanted: Uint8Array): voi
   }
 }
 
+const deepestOf = new WeakMap<Model["nodes"], number>();
+
+function deepest({ nodes }: Model): number {
+  let most = deepestOf.get(nodes) ?? 0;
+  if (!deepestOf.has(nodes))
+    for (let i = 0; i < nodes.count; i++)
+      most = Math.max(most, nodes.depth[i]);
+  deepestOf.set(nodes, most);
+  return most;
+}
+
 class StackView implements View {
   readonly whole = this;
   readonly only = null;
@@ -288,19 +306,21 @@ class StackView implements View {
   private readonly stands: Uint32Array | null;
   private found: Blame | null = null;
 
-  constructor(readonly model: Model, readonly look: Look) {
+  constructor(readonly model: Model, readonly look: Look, judged?: Judged) {
     this.stands = look.libraries.length ? standIns(model) : null;
     this.filter = makeFilter(model, look, this.stands);
     this.ownFirst = (look.blame ?? model.facts.blame) !== "library";
     this.isFiltered = this.filter !== null || look.row !== null || isNarrow(look);
-    this.wanted = judgeSites(model, this.filter);
-    this.within = this.filter?.focus ? nodesWithin(model, this.filter) : null;
-    if (look.row !== null)
+    this.wanted = judged?.wanted ?? judgeSites(model, this.filter);
+    this.within = judged ? judged.within
+      : this.filter?.focus ? nodesWithin(model, this.filter) : null;
+    if (look.row !== null && !judged)
       keepRow(model, look, look.row, this.wanted);
-    let deepest = 0;
-    for (let i = 0; i < model.nodes.count; i++)
-      deepest = Math.max(deepest, model.nodes.depth[i]);
-    this.read = new Uint32Array(deepest + 1);
+    this.read = new Uint32Array(deepest(model) + 1);
+  }
+
+  get judged(): Judged {
+    return { wanted: this.wanted, within: this.within };
   }
 
   framesOf(site: number): Uint32Array {
@@ -501,15 +521,15 @@ class StackView implements View {
 const plainViews = new WeakMap<Model, Map<string, View>>();
 
 // Views without patterns are made once and kept, with all they found out. Throws, with what is
-// wrong with it, on a pattern that is none.
-export function makeView(ofModel: Model, look: Look): View {
+// wrong with it, on a pattern that is none. judged: of the same model and look.
+export function makeView(ofModel: Model, look: Look, judged?: Judged): View {
   const model = withLibraries(ofModel, look.libraries);
   if (look.row !== null || isNarrow(look) || PATTERN_KINDS.some((kind) => look[kind].length))
-    return new StackView(model, look);
+    return new StackView(model, look, judged);
   const held = plainViews.get(model) ?? new Map<string, View>();
   plainViews.set(model, held);
   const key = `${look.allFrames} ${look.blame} ${look.collapse} ${look.libraries.length}`;
-  const view = held.get(key) ?? new StackView(model, look);
+  const view = held.get(key) ?? new StackView(model, look, judged);
   held.set(key, view);
   return view;
 }
@@ -528,6 +548,7 @@ class PartView implements View {
   }
 
   get read() { return this.whole.read; }
+  get judged() { return this.whole.judged; }
   get blame() { return this.whole.blame; }
   set blame(found: Blame) { this.whole.blame = found; }
   framesOf(site: number) { return this.whole.framesOf(site); }
@@ -554,9 +575,15 @@ export function partOf(view: View, only: Uint8Array | null): View {
   return part;
 }
 
+// Which stacks are let through: what else a look says changes only how they are seen, or how much
+// of each.
+const JUDGING: readonly (keyof Look)[] = [...PATTERN_KINDS, "libraries", "row", "rowBlame"];
+
 // A view that looks differently at the same stacks.
-export function otherView({ model, look, only }: View, change: Partial<Look>): View {
-  return partOf(makeView(model, { ...look, ...change }), only);
+export function otherView(view: View, change: Partial<Look>): View {
+  const isSame = !JUDGING.some((key) => key in change);
+  const other = makeView(view.model, { ...view.look, ...change }, isSame ? view.judged : undefined);
+  return partOf(other, view.only);
 }
 
 // Weights as they are, or those of the part alone.
@@ -564,8 +591,18 @@ export function weightsLeft({ only }: View, weights: Float64Array): Float64Array
   return only ? weights.map((weight, site) => (only[site] ? weight : 0)) : weights;
 }
 
+const wantedOf = new WeakMap<Float64Array, WeakMap<View, number>>();
+
 // The weight of what a view lets through.
 export function wantedWeight(view: View, weights: Float64Array): number {
+  const ofWeights = wantedOf.get(weights) ?? new WeakMap<View, number>();
+  wantedOf.set(weights, ofWeights);
+  const sum = ofWeights.get(view) ?? sumOfWanted(view, weights);
+  ofWeights.set(view, sum);
+  return sum;
+}
+
+function sumOfWanted(view: View, weights: Float64Array): number {
   let sum = 0;
   for (let i = 0; i < weights.length; i++)
     if (view.wanted[i])

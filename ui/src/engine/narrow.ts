@@ -7,7 +7,8 @@
 import { groupText } from "./group_text.ts";
 import { isNarrow, wantedWeight, type View } from "./look.ts";
 import type { Model } from "./model.ts";
-import { weigh, type Question, type Unit } from "./question.ts";
+import { atOnce, Few, type Pieces } from "./pieces.ts";
+import { prepareWeights, weigh, whole, type Question, type Unit } from "./question.ts";
 import { classWeights, threadWeights } from "./shares.ts";
 import { isToldOverTime, threadCourses } from "./thread_courses.ts";
 
@@ -56,6 +57,10 @@ export interface Course {
 
 // What a thread or a class held over time; null: of several such at once that is not told.
 export function courseIn(view: View, unit: Unit): Course | null {
+  return atOnce(courseInPieces(view, unit));
+}
+
+export function* courseInPieces(view: View, unit: Unit): Pieces<Course | null> {
   const { model, look } = view;
   const { thread, size, lifetime } = look;
   const nChosen = [thread, size, lifetime].filter((one) => one !== null).length;
@@ -68,8 +73,11 @@ export function courseIn(view: View, unit: Unit): Course | null {
   }
   const at = (to: number) =>
     compute(view.whole, { measure: "live", unit, from: null, to });
-  const live = Float64Array.from({ length: model.snapshots.count }, (_, to) =>
-    Math.max(0, wantedWeight(view, at(to))));
+  const live = new Float64Array(model.snapshots.count);
+  for (let to = 0; to < live.length; to++) {
+    live[to] = Math.max(0, wantedWeight(view, at(to)));
+    yield;
+  }
   return { live, isEstimate: false };
 }
 
@@ -90,4 +98,24 @@ export function weighIn({ whole: view }: View, question: Question): Float64Array
   if (held.size > CACHE_MAX)
     held.delete(held.keys().next().value!);
   return weights;
+}
+
+const sums = new Few<View, number>(8);
+
+// What a view holds under a question, of everything or of what it lets through.
+export function sumIn(view: View, question: Question): number {
+  return atOnce(sumInPieces(view, question));
+}
+
+export function* sumInPieces(view: View, question: Question): Pieces<number> {
+  const { measure, unit, from, to } = question;
+  const key = `${measure} ${unit} ${from} ${to}`;
+  const held = sums.get(view, key);
+  if (held !== undefined)
+    return held;
+  yield* prepareWeights(view.model, question);
+  const sum = view.isFiltered ? wantedWeight(view, weighIn(view, question))
+    : whole(view.model, question);
+  yield;
+  return sums.keep(view, key, sum);
 }

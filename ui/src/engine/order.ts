@@ -3,6 +3,7 @@
 // A tree with its siblings in another order than that of their names: the widest first. That is the
 // order of one question: under the next one boxes may have other neighbours.
 
+import { atOnce, Few, type Pieces } from "./pieces.ts";
 import type { Skeleton } from "./skeleton.ts";
 import { Tree, type Sums } from "./tree.ts";
 
@@ -26,8 +27,10 @@ function widestFirst(tree: Tree, node: number): number[] {
     tree.width(b) - tree.width(a) || tree.total(b) - tree.total(a) || a - b);
 }
 
+const NODES = 1 << 13; // in a piece
+
 // Level by level: of two nodes, the first one's children and stacks come first.
-function arrange(tree: Tree): Arranged {
+function* arrange(tree: Tree): Pieces<Arranged> {
   const { skeleton: all } = tree;
   const { count, levels, more } = all;
   const column = (n = count) => new Uint32Array(n);
@@ -50,11 +53,16 @@ function arrange(tree: Tree): Arranged {
       endsAt[at] = node;
       slots[at++] = own;
     }
+    if (node % NODES === NODES - 1)
+      yield;
   }
   firstChild[count] = count;
+  const name = nodes.map((node) => all.name[node]);
+  yield;
+  const step = nodes.map((node) => all.step[node]);
+  yield;
   const skeleton: Skeleton = {
-    count, levels, more, parent, firstChild, first, past,
-    name: nodes.map((node) => all.name[node]), step: nodes.map((node) => all.step[node]),
+    count, levels, more, parent, firstChild, first, past, name, step,
     slots: {
       count: all.slots.count, stack: slots.map((slot) => all.slots.stack[slot]), node: endsAt,
     },
@@ -69,10 +77,12 @@ function summed<T extends Float64Array | Uint32Array>(sums: T, slots: Uint32Arra
   return made;
 }
 
-function heaviestFirst(tree: Tree): Tree {
-  const { skeleton, nodes, slots } = arrange(tree);
+function* heaviestFirst(tree: Tree): Pieces<Tree> {
+  const { skeleton, nodes, slots } = yield* arrange(tree);
+  yield;
   const { total, before, width, stacks, isSigned } = tree.sums;
   const all = summed(total, slots);
+  yield;
   const sums: Sums = {
     total: all, before: before && summed(before, slots), isSigned,
     width: width === total ? all : summed(width, slots), stacks: summed(stacks, slots),
@@ -85,7 +95,15 @@ function heaviestFirst(tree: Tree): Tree {
   });
 }
 
+const made = new Few<Tree, Tree>(1);
+
 // A tree comes in the order of names.
 export function inOrder(tree: Tree, order: Order): Tree {
-  return order === "weight" ? heaviestFirst(tree) : tree;
+  return atOnce(orderInPieces(tree, order));
+}
+
+export function* orderInPieces(tree: Tree, order: Order): Pieces<Tree> {
+  if (order === "name")
+    return tree;
+  return made.get(tree, order) ?? made.keep(tree, order, yield* heaviestFirst(tree));
 }

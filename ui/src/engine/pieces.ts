@@ -77,6 +77,29 @@ function* sortKeys(keys: Float64Array): Pieces<Float64Array> {
   return now;
 }
 
+// By any comparison; equals stay as they are.
+export function* sorted<T>(items: T[], compare: (a: T, b: T) => number): Pieces<T[]> {
+  const RUN = 1 << 11;
+  let now: T[] = [];
+  for (let from = 0; from < items.length; from += RUN) {
+    now.push(...items.slice(from, from + RUN).sort(compare));
+    yield;
+  }
+  for (let run = RUN; run < items.length; run *= 2) {
+    const next: T[] = [];
+    for (let left = 0; left < now.length; left += 2 * run) {
+      const [middle, past] = [left + run, left + 2 * run].map((at) => Math.min(now.length, at));
+      for (let a = left, b = middle; a < middle || b < past;) {
+        next.push(b >= past || (a < middle && compare(now[a], now[b]) <= 0) ? now[a++] : now[b++]);
+        if (next.length % RUN === 0)
+          yield;
+      }
+    }
+    now = next;
+  }
+  return now;
+}
+
 const EXACT = 2 ** 53;
 const FEW = 2048; // are sorted in no time
 

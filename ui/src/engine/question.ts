@@ -13,7 +13,7 @@
 import { isKeptKnown, keptColumn } from "./kept.ts";
 import { columnAt, heapSums, leastBetween, prepareColumn } from "./keyframes.ts";
 import { SiteKind, SnapshotKind, type Model, type Numbers } from "./model.ts";
-import type { Pieces } from "./pieces.ts";
+import { atOnce, Few, type Pieces } from "./pieces.ts";
 
 export type Measure = "peak" | "live" | "total" | "grown" | "leak" | "temp";
 export type Unit = "bytes" | "blocks";
@@ -153,13 +153,17 @@ export function isBound(model: Model, question: Question): boolean {
 // What was allocated in a range and is held at its end. Exactly: what more is held then than at the
 // beginning, and as much again as went of what was held at the beginning. Where single blocks are
 // not known: at least what a site holds beyond the least it held at any look since the beginning.
-function weighGrown(model: Model, question: Question, from: number | null, to: number) {
+function* weighGrown(
+  model: Model, question: Question, from: number | null, to: number,
+): Pieces<Float64Array> {
   const { unit } = question;
   const weights = columnAt(model, unit, to).slice();
   if (from === null || from === START)
     return weights;
+  yield;
   const bound = isBound(model, question);
-  const less = bound ? leastBetween(model, unit, from, to) : columnAt(model, unit, from);
+  const less = bound ? yield* leastBetween(model, unit, from, to) : columnAt(model, unit, from);
+  yield;
   for (let i = 0; i < weights.length; i++)
     weights[i] -= less[i];
   const { count, site, born, freed } = model.lateFrees;
@@ -169,10 +173,13 @@ function weighGrown(model: Model, question: Question, from: number | null, to: n
   return weights;
 }
 
-function weighCounts(model: Model, column: "bAlloc" | "nAlloc", from: number | null, to: number) {
+function* weighCounts(
+  model: Model, column: "bAlloc" | "nAlloc", from: number | null, to: number,
+): Pieces<Float64Array> {
   const weights = columnAt(model, column, to).slice();
   if (from === null || from === START)
     return weights;
+  yield;
   const before = columnAt(model, column, from);
   for (let i = 0; i < weights.length; i++)
     weights[i] -= before[i];
@@ -187,7 +194,7 @@ export function sinceReset(model: Model, question: Question): Question {
   return question.from === START && hasFirst ? { ...question, from: 0 } : question;
 }
 
-function compute(model: Model, asked: Question): Float64Array {
+function* compute(model: Model, asked: Question): Pieces<Float64Array> {
   const question = sinceReset(model, asked);
   const { measure, unit, from, to } = question;
   if (from === null && to === null && model.facts.image.reset && isOfNew(measure))
@@ -198,9 +205,9 @@ function compute(model: Model, asked: Question): Float64Array {
   if (measure === "leak")
     return keptColumn(model, unit, from, last);
   if (measure === "grown")
-    return weighGrown(model, question, from, last);
+    return yield* weighGrown(model, question, from, last);
   if (measure === "total")
-    return weighCounts(model, unit === "bytes" ? "bAlloc" : "nAlloc", from, last);
+    return yield* weighCounts(model, unit === "bytes" ? "bAlloc" : "nAlloc", from, last);
   return columnAt(model, unit, last).slice();
 }
 
@@ -208,17 +215,40 @@ const CACHE_MAX = 8;
 const CACHE_NUMBERS = 4_000_000; // of all, where that is less
 const cache = new WeakMap<Model, Map<string, Float64Array>>();
 
+const keyOf = ({ measure, unit, from, to }: Question) => `${measure} ${unit} ${from} ${to}`;
+
 // The weight of every site. Kept for the next few who ask the same: not to be written to.
 export function weigh(model: Model, question: Question): Float64Array {
-  const key = `${question.measure} ${question.unit} ${question.from} ${question.to}`;
+  return atOnce(weighInPieces(model, question));
+}
+
+function* weighInPieces(model: Model, question: Question): Pieces<Float64Array> {
+  const key = keyOf(question);
+  const held = cache.get(model)?.get(key);
+  return keepWeights(model, question, held ?? (yield* compute(model, question)));
+}
+
+// As the latest, which were made before others: whoever made something of them finds it.
+export function keepWeights(
+  model: Model, question: Question, weights: Float64Array,
+): Float64Array {
   const held = cache.get(model) ?? new Map<string, Float64Array>();
   cache.set(model, held);
-  const weights = held.get(key) ?? compute(model, question);
-  held.delete(key);
-  held.set(key, weights);
+  held.delete(keyOf(question));
+  held.set(keyOf(question), weights);
   if (held.size > Math.max(2, Math.min(CACHE_MAX, CACHE_NUMBERS / weights.length)))
     held.delete(held.keys().next().value!);
   return weights;
+}
+
+// All that is told of a part of a run, from one snapshot to another.
+export function questionsOfPart(unit: Unit, from: number, to: number): Question[] {
+  const of = (measure: Measure, since: number | null, at: number): Question =>
+    ({ measure, unit, from: since, to: at });
+  return [
+    of("grown", from, to), of("total", from, to), of("leak", from, to), of("live", null, from),
+    of("live", null, to),
+  ];
 }
 
 // Makes what a question is answered from, and the answer.
@@ -227,7 +257,7 @@ export function* prepareWeights(model: Model, question: Question): Pieces<void> 
   if (from !== null || to !== null)
     yield* prepareColumn(model, measure !== "total" ? unit : unit === "bytes" ? "bAlloc"
       : "nAlloc");
-  weigh(model, question);
+  yield* weighInPieces(model, question);
   yield;
 }
 
@@ -249,6 +279,11 @@ export function whole(model: Model, question: Question): number {
   const ofPart = wholeOfPart(model, question);
   if (ofPart !== null)
     return ofPart;
+  const key = keyOf(question);
+  return wholes.get(model, key) ?? wholes.keep(model, key, sumOfHeap(model, question));
+}
+
+function sumOfHeap(model: Model, question: Question): number {
   const weights = weigh(model, question);
   let sum = 0;
   for (let i = 0; i < weights.length; i++)
@@ -256,3 +291,5 @@ export function whole(model: Model, question: Question): number {
       sum += weights[i];
   return sum;
 }
+
+const wholes = new Few<Model, number>(16);

@@ -52,6 +52,7 @@ export class Tree {
   readonly name: Uint32Array; // equal for what is one name, also in another tree of the same model
   readonly firstChild: Uint32Array; // count + 1: where those of the next begin, its children end
   readonly isDiff: boolean;
+  private rows = 0; // 0: not counted yet
 
   constructor(
     readonly skeleton: Skeleton,
@@ -145,6 +146,10 @@ export class Tree {
 
   // Levels with any stacks, the root's included.
   get nRows(): number {
+    return (this.rows ||= this.countRows());
+  }
+
+  private countRows(): number {
     const { stacks } = this.sums;
     const { count, node } = this.skeleton.slots;
     let deepest = 0;
@@ -207,23 +212,33 @@ function* sumsInPieces({ slots }: Skeleton, weights: Float64Array): Pieces<Sums>
 
 // A width is what changed at the end of stacks: of those that end at one node together.
 export function sumUpBoth(
-  { slots }: Skeleton, after: (stack: number) => number, before: (stack: number) => number,
+  skeleton: Skeleton, after: (stack: number) => number, before: (stack: number) => number,
 ): Sums {
+  return atOnce(bothSumsInPieces(skeleton, after, before));
+}
+
+function* bothSumsInPieces(
+  { slots }: Skeleton, after: (stack: number) => number, before: (stack: number) => number,
+): Pieces<Sums> {
   const n = slots.count;
   const sums = {
     total: new Float64Array(n + 1), before: new Float64Array(n + 1), width: new Float64Array(n + 1),
     stacks: new Uint32Array(n + 1), isSigned: true,
   };
-  for (let i = 0, change = 0; i < n; i++) {
-    const [now, then] = [after(slots.stack[i]), before(slots.stack[i])];
-    sums.total[i + 1] = sums.total[i] + now;
-    sums.before[i + 1] = sums.before[i] + then;
-    sums.stacks[i + 1] = sums.stacks[i] + (now === 0 ? 0 : 1) + (then === 0 ? 0 : 1);
-    change += now - then;
-    const isLast = i + 1 === n || slots.node[i + 1] !== slots.node[i];
-    sums.width[i + 1] = sums.width[i] + (isLast ? Math.abs(change) : 0);
-    change = isLast ? 0 : change;
-  }
+  let change = 0;
+  yield* stretches(n, (from, past) => {
+    for (let i = from; i < past; i++) {
+      const now = after(slots.stack[i]);
+      const then = before(slots.stack[i]);
+      sums.total[i + 1] = sums.total[i] + now;
+      sums.before[i + 1] = sums.before[i] + then;
+      sums.stacks[i + 1] = sums.stacks[i] + (now === 0 ? 0 : 1) + (then === 0 ? 0 : 1);
+      change += now - then;
+      const isLast = i + 1 === n || slots.node[i + 1] !== slots.node[i];
+      sums.width[i + 1] = sums.width[i] + (isLast ? Math.abs(change) : 0);
+      change = isLast ? 0 : change;
+    }
+  });
   return sums;
 }
 
@@ -286,9 +301,16 @@ function commonReach(a: View, b: View, inverted: boolean): number {
 // Both sides in one tree. A width is the sum of what changed at the ends of stacks below, growth
 // and shrinking alike. With one model and look, pass one view.
 export function buildDiffTree(
-  beforePart: View, allBefore: Float64Array, afterPart: View, allAfter: Float64Array,
+  before: View, allBefore: Float64Array, after: View, allAfter: Float64Array,
   options: TreeOptions,
 ): Tree {
+  return atOnce(diffTreeInPieces(before, allBefore, after, allAfter, options));
+}
+
+export function* diffTreeInPieces(
+  beforePart: View, allBefore: Float64Array, afterPart: View, allAfter: Float64Array,
+  options: TreeOptions,
+): Pieces<Tree> {
   const [before, after] = [beforePart.whole, afterPart.whole];
   const beforeWeights = weightsLeft(beforePart, allBefore);
   const afterWeights = weightsLeft(afterPart, allAfter);
@@ -297,21 +319,28 @@ export function buildDiffTree(
   const b = trieOf(before, options.inverted, options.byLine, reach);
   if (a === b) {
     const skeleton = ownSkeleton(a);
-    const sums = sumUpBoth(skeleton, (i) => afterWeights[i], (i) => beforeWeights[i]);
+    const sums = yield* bothSumsInPieces(skeleton, (i) => afterWeights[i],
+      (i) => beforeWeights[i]);
     const part: Part = { view: after, trie: a, weights: [afterWeights, beforeWeights] };
-    return new Tree(skeleton, sums, new StepTeller(skeleton, [part]));
+    const teller = new StepTeller(skeleton, [part]);
+    if (skeleton.more.length)
+      yield* teller.prepare();
+    return new Tree(skeleton, sums, teller);
   }
   const skeleton = skeletonOf(a, b, () => {
     const names = joinNames(after.model, before.model, options.byLine);
     return makeJointSkeleton([a, b], [names.after, names.before]);
   });
   const n = a.leaf.length; // sites of the one after come first
-  const sums = sumUpBoth(skeleton, (i) => (i < n ? afterWeights[i] : 0),
+  const sums = yield* bothSumsInPieces(skeleton, (i) => (i < n ? afterWeights[i] : 0),
     (i) => (i < n ? 0 : beforeWeights[i - n]));
-  return new Tree(skeleton, sums, new StepTeller(skeleton, [
+  const teller = new StepTeller(skeleton, [
     { view: after, trie: a, weights: [afterWeights] },
     { view: before, trie: b, weights: [beforeWeights] },
-  ]));
+  ]);
+  if (skeleton.more.length)
+    yield* teller.prepare();
+  return new Tree(skeleton, sums, teller);
 }
 
 // The names from below the root to a node, and the node they lead to (-1: there is none).

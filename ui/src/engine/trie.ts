@@ -288,7 +288,9 @@ export function ownReach(view: View, inverted: boolean): number {
 }
 
 export function hasTrie(view: View, inverted: boolean, byLine: boolean): boolean {
-  return keptOf(view).tries.has(keyOf(inverted, byLine, ownReach(view, inverted)));
+  const { tries, reach } = keptOf(view);
+  return (!inverted || reach !== undefined) &&
+    tries.has(keyOf(inverted, byLine, inverted ? reach! : 0));
 }
 
 // Made elsewhere, of the same view.

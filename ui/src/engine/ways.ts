@@ -5,8 +5,9 @@
 
 import { viewFor, type Group } from "./groups.ts";
 import type { View } from "./look.ts";
-import { frameNames, frameText, NONE, placeText } from "./names.ts";
+import { frameNames, frameText, NONE, placeText, type FrameNames } from "./names.ts";
 import { weighIn } from "./narrow.ts";
+import { PIECE, type Pieces } from "./pieces.ts";
 import type { Question } from "./question.ts";
 
 export interface Way {
@@ -19,40 +20,91 @@ export interface Ways {
   caller: Way;
 }
 
-function weightiest(view: View, weights: Float64Array, sites: Iterable<number>,
-                    frameOf: (site: number) => number): Way {
-  const names = frameNames(view.model, false).of;
-  const { line } = view.model.frames;
-  const sums = new Map<number, { frame: number; weight: number }>();
-  for (const site of sites) {
-    const frame = frameOf(site);
-    if (frame === NONE || !(weights[site] > 0))
-      continue;
-    const held = sums.get(names[frame]);
-    if (!held) {
-      sums.set(names[frame], { frame, weight: weights[site] });
-      continue;
-    }
-    held.weight += weights[site];
-    if (line[frame] < line[held.frame])
-      held.frame = frame;
-  }
-  const [first] = [...sums].sort(([a, x], [b, y]) => y.weight - x.weight || a - b);
-  return first ? { frame: first[1].frame, more: sums.size - 1 } : { frame: NONE, more: 0 };
+// Sums by name, of which a group has few: made once, and left as they were.
+interface Scratch {
+  sum: Float64Array; // per name
+  frame: Uint32Array; // per name, while it has a sum
+  met: number[]; // names that have one
 }
 
-// Of groups that are part of the code; the others have no ways.
+const scratchOf = new WeakMap<FrameNames, Scratch>();
+
+function scratchFor(names: FrameNames): Scratch {
+  const held = scratchOf.get(names);
+  const made = held ?? {
+    sum: new Float64Array(names.count), frame: new Uint32Array(names.count).fill(NONE), met: [],
+  };
+  scratchOf.set(names, made);
+  return made;
+}
+
+function weightiest(
+  view: View, weights: Float64Array, { sites, frame: own }: Group, frames: Uint32Array,
+): Way {
+  const names = frameNames(view.model, false);
+  const { line } = view.model.frames;
+  const { sum, frame: frameOf, met } = scratchFor(names);
+  for (let i = 0; i < sites.length; i++) {
+    const weight = weights[sites[i]];
+    const frame = weight > 0 ? view.standsFor(frames[sites[i]]) : NONE;
+    if (frame === NONE || frame === own) // of the same library as its place
+      continue;
+    const name = names.of[frame];
+    if (frameOf[name] === NONE)
+      met.push(name);
+    sum[name] += weight;
+    if (frameOf[name] === NONE || line[frame] < line[frameOf[name]])
+      frameOf[name] = frame;
+  }
+  const way = { frame: NONE, more: Math.max(0, met.length - 1) };
+  let first = NONE;
+  for (const name of met)
+    if (first === NONE || sum[name] > sum[first] || (sum[name] === sum[first] && name < first))
+      first = name;
+  way.frame = first === NONE ? NONE : frameOf[first];
+  for (const name of met) {
+    sum[name] = 0;
+    frameOf[name] = NONE;
+  }
+  met.length = 0;
+  return way;
+}
+
+const known = new WeakMap<Group, { of: View; ways: Ways }>();
+
+// Of groups that are part of the code; the others have no ways. A group is of one question.
 export function waysOf(shown: View, question: Question, group: Group): Ways {
+  const held = known.get(group);
+  if (held?.of === shown)
+    return held.ways;
   const view = viewFor(shown, group.kind);
   const weights = weighIn(view, question);
-  const beside = (frame: number) => {
-    const shown = view.standsFor(frame);
-    return shown === group.frame ? NONE : shown; // of the same library as its place
+  const { via, caller } = view.blame;
+  const ways = {
+    via: weightiest(view, weights, group, via),
+    caller: weightiest(view, weights, group, caller),
   };
-  return {
-    via: weightiest(view, weights, group.sites, (site) => beside(view.via(site))),
-    caller: weightiest(view, weights, group.sites, (site) => beside(view.caller(site))),
-  };
+  known.set(group, { of: shown, ways });
+  return ways;
+}
+
+const SEEN = 64; // groups that a table shows first
+const LARGE = 1024; // stacks: where such a group is shown, it takes long
+
+// Of all groups that somebody would wait for.
+export function* waysInPieces(shown: View, question: Question, groups: Group[]): Pieces<void> {
+  for (let i = 0, since = 0; i < groups.length; i++) {
+    const { stacks } = groups[i];
+    if ((i < SEEN || stacks >= LARGE) && groups[i].sites.length) {
+      waysOf(shown, question, groups[i]);
+      since += stacks;
+    }
+    since++;
+    if (since < PIECE / 2)
+      continue;
+    since = 0;
+    yield;
+  }
 }
 
 // "via serde_json::de::from_str, src/de.rs:2699, and 3 more"; "" where there is nothing to say.
