@@ -8,12 +8,12 @@
 struct tide_environment {
   const char *const *argv; // as on the initial stack
   uint64_t argc;
-  const char *options;   // value of TIDEMARK_OPTIONS; "" when not set
-  const char *preload;   // value of LD_PRELOAD; ""
-  uint64_t vdso;         // start of the vDSO; 0: none
+  const char *options;         // value of TIDEMARK_OPTIONS; "" when not set
+  const char *preload;         // value of LD_PRELOAD; ""
+  uint64_t vdso;               // start of the vDSO; 0: none
   uint64_t headers, n_headers; // of the program; 0: not told
-  uint64_t stack_top;    // of the main thread
-  uint64_t stack_origin; // its stack pointer when the process began
+  uint64_t stack_top;          // of the main thread
+  uint64_t stack_origin;       // its stack pointer when the process began
 };
 
 void tide_environment_read(struct tide_environment *ret_environment);

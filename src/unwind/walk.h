@@ -80,9 +80,9 @@ void tide_salt_add(uint64_t start, uint64_t end, uint64_t salt);
 void tide_salt_publish(void);
 
 // What a captured pc says beside an address: whose allocator was called and by which function
-// (tide_tag() of store/codes.h), and in which scope (record/scope.h). It is a part of what a stack is known by, so that the blocks of
-// each have cells of their own, at no cost to the tries that only compare. Above any address that a
-// store keeps, below TIDE_RULE_EXACT_PC.
+// (tide_tag() of store/codes.h), and in which scope (record/scope.h). It is a part of what a stack
+// is known by, so that the blocks of each have cells of their own, at no cost to the tries that
+// only compare. Above any address that a store keeps, below TIDE_RULE_EXACT_PC.
 //
 //   62 .. 57  56 .. 48  47 .. 0
 //   tag       scope     address

@@ -86,8 +86,8 @@ def calls_under_each_recorder(ground):
     # Two stacks of the same frames, whose numbers are nobody else's.
     sites = [site for site in ground.report("run.tide")["sites"] if site["bytes"] in (500, 1500)
              and site["allocations"] in (10, 30)]
-    expect([(site["call"], site["allocations"]) for site in sites] == [("malloc", 30), ("calloc", 10)],
-           sites)
+    calls = [(site["call"], site["allocations"]) for site in sites]
+    expect(calls == [("malloc", 30), ("calloc", 10)], sites)
 
 
 NEWS = r"""

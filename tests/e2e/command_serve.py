@@ -438,7 +438,8 @@ def serve_refusals(ground):
                 ("GET", "/debug/pprof/heap?seconds=1&debug=1", 400),
                 ("GET", "/tidemark/nothing", 404),
                 ("POST", "/metrics", 405), ("POST", "/tidemark/facts", 405),
-                ("POST", "/pprof/heap", 405), ("DELETE", "/debug/pprof/heap", 405), ("GET", "/debug/pprof/heap%00", 400),
+                ("POST", "/pprof/heap", 405), ("DELETE", "/debug/pprof/heap", 405),
+                ("GET", "/debug/pprof/heap%00", 400),
                 ("GET", "/" + "x" * 3000, 414)):
             status, headers, body = service.ask(path, method)
             expect(status == wanted and len(body) > 10, f"{method} {path}: {status} {body!r}")

@@ -45,7 +45,8 @@ const wordsOf = (snapshots: number): Facts["words"] => ({
       [measure, { name: measure, hint: measure, nothing: "nothing",
         bytes: questionWords(measure), blocks: questionWords(`blocks ${measure}`) }]),
   ) as Facts["words"]["measures"],
-  groups_refused: {}, calls: ["not told", "malloc"], moments: Array.from({ length: snapshots }, (_, i) => `moment ${i}`),
+  groups_refused: {}, calls: ["not told", "malloc"],
+  moments: Array.from({ length: snapshots }, (_, i) => `moment ${i}`),
   no_moment: "No moment.", no_range: "No range.",
   no_peak: "No peak.", kept: "leaks", kept_class: "(never freed)",
 });

@@ -52,7 +52,8 @@ function stackLines(source: StackSource, site: number): Line[] {
   const { view, weights, whole, unit, mark } = source;
   const weight = weights[site];
   const call = callOf(view, site);
-  const text = `${share(weight, whole, mark)}  ${amount(weight, unit, mark)}${call && ` by ${call}`}`;
+  const by = call && ` by ${call}`;
+  const text = `${share(weight, whole, mark)}  ${amount(weight, unit, mark)}${by}`;
   const lines: Line[] = [{ kind: "stack", text, site }];
   const frames = view.framesOf(site);
   for (let i = 0; i < frames.length && i < FRAMES_MAX; i++)

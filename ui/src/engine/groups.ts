@@ -169,8 +169,9 @@ class SharedGroup implements Group {
   get stacks() { return this.sharing.stacks[this.index]; }
   get sites() { return (this.own ??= this.sharing.sitesOf(this.index)); }
   get number() {
-    return this.kind === "stack" ? this.sites[0]
-      : this.kind === "call" && this.sites.length ? this.sharing.model.sites.call[this.sites[0]] : 0;
+    if (this.kind === "stack") return this.sites[0];
+    const ofCall = this.kind === "call" && this.sites.length > 0;
+    return ofCall ? this.sharing.model.sites.call[this.sites[0]] : 0;
   }
   get several() { return false; }
   get last() { return 0; }
