@@ -50,7 +50,8 @@ CORE = {"rt", "store", "unwind", "record"}
 HOSTS_AFFAIR = re.compile(r"^\s*#\s*include\s+<(dlfcn|link|pthread|threads|stdio|stdlib)\.h>"
                           r"|\b(__thread|_Thread_local|errno)\b(?!\.h)")
 # What both chains know of other programs' symbols; the core includes neither.
-NAMES_OF_OTHERS = {"store/hooks.def", "store/program_signs.h", "store/rust_names.h"}
+NAMES_OF_OTHERS = {"store/call_names.h", "store/hooks.def", "store/program_signs.h",
+                   "store/rust_names.h"}
 LOADERS_NAME = re.compile(r'"[^"]*\b(?:ld-|lib\w+\.so|_dl_|LD_)[^"]*"')
 NAME_OF_TAG = re.compile(r"^(?:struct|enum|union) (tide_\w+) \{", re.M)
 # A static of one word, and those words that say nothing wherever they stand.

@@ -5,6 +5,7 @@
 #include "attach/patch.h"
 
 #include "base/proc.h"
+#include "store/call_names.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -7,6 +7,7 @@
 #include "page/page_sites.h"
 
 #include "base/alloc.h"
+#include "model/call_words.h"
 #include "view/groups.h"
 #include "view/terms.h"
 #include "words/question_words.h"

@@ -4,6 +4,7 @@
 #pragma once
 #include "record/record.h"
 #include "record/thread.h"
+#include "store/call_names.h"
 
 #include <spawn.h>
 #include <sys/resource.h>

@@ -4,6 +4,7 @@
 #include "report/site_json.h"
 
 #include "base/alloc.h"
+#include "model/call_words.h"
 #include "model/image_sums.h"
 
 #include <stddef.h>

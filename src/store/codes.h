@@ -7,7 +7,6 @@
 // Freestanding: included by the recorder and by the supervisor.
 #pragma once
 #include <stdint.h>
-#include <string.h>
 
 enum tide_site_kind {
   TIDE_SITE_HEAP,
@@ -25,7 +24,7 @@ enum tide_frame_flags {
   TIDE_FRAME_STORED = 159, // all of the above, which are in stores and files; the page has besides
   TIDE_FRAME_INLINED = 32, // into the next outer frame
   TIDE_FRAME_PRUNED = 64,  // not a frame: stands for the callers of stacks that were gathered
-  TIDE_FRAME_CALL = 3840,  // of a stack's innermost frame: which call allocated, see TIDE_CALL_LIST
+  TIDE_FRAME_CALL = 3840,  // of a stack's innermost frame: which call allocated, see enum tide_call
 };
 enum { TIDE_FRAME_CALL_SHIFT = 8 };
 
@@ -82,36 +81,20 @@ static inline const char *tide_family_words(uint32_t family)
 // in the allocator. It is a part of what a stack is: the same frames with another call are another
 // stack. An operator new that calls malloc is a frame of the stack, and the call is malloc.
 
-// X(name, number, word)
-#define TIDE_CALL_LIST(X)                                                                          \
-  X(UNTOLD, 0, "not told")  /* other tools' files, and our own of before */                        \
-  X(MALLOC, 1, "malloc")    /* and what is like it: mallocx, __rust_alloc */                       \
-  X(CALLOC, 2, "calloc")    /* or another that gives zeroes */                                     \
-  X(REALLOC, 3, "realloc")  /* or another that resizes */                                          \
-  X(ALIGNED, 4, "aligned")  /* posix_memalign, aligned_alloc, memalign, valloc */                  \
-  X(NEW, 5, "operator new") /* any; of who has one that calls no malloc */                         \
-  X(MMAP, 6, "mmap")                                                                               \
-  X(MREMAP, 7, "mremap")                                                                           \
-  X(BRK, 8, "brk")                  /* or sbrk */                                                  \
-  X(TOLD, 9, "told by the program") /* tidemark_block_alloc(), tidemark_around_alloc() */
-
+// Which function is which is in store/call_names.h, their words in model/call_words.h.
 enum tide_call {
-#define X(name, number, word) TIDE_CALL_##name = number,
-  TIDE_CALL_LIST(X)
-#undef X
-      TIDE_CALLS_N
+  TIDE_CALL_UNTOLD,  // other tools' files, and our own of before
+  TIDE_CALL_MALLOC,  // and what is like it: mallocx, __rust_alloc
+  TIDE_CALL_CALLOC,  // or another that gives zeroes
+  TIDE_CALL_REALLOC, // or another that resizes
+  TIDE_CALL_ALIGNED, // posix_memalign, aligned_alloc, memalign, valloc
+  TIDE_CALL_NEW,     // any; of who has one that calls no malloc
+  TIDE_CALL_MMAP,
+  TIDE_CALL_MREMAP,
+  TIDE_CALL_BRK,  // or sbrk
+  TIDE_CALL_TOLD, // tidemark_block_alloc(), tidemark_around_alloc()
+  TIDE_CALLS_N
 };
-
-static inline const char *tide_call_word(enum tide_call call)
-{
-  switch (call) {
-#define X(name, number, word)                                                                      \
-  case number: return word;
-    TIDE_CALL_LIST(X)
-#undef X
-  default: return tide_call_word(TIDE_CALL_UNTOLD);
-  }
-}
 
 static inline enum tide_call tide_call_of_flags(uint32_t frame_flags)
 {
@@ -252,34 +235,3 @@ enum tide_role {
   TIDE_ROLE_LIST(X)
 #undef X
 };
-
-// Which call of TIDE_CALL_LIST a function is, by its role and its name, which decides where a role
-// does not tell. Of a name that is written out it is a constant.
-static inline enum tide_call tide_call_of(enum tide_role role, const char *name)
-{
-  switch (role) {
-  case TIDE_ROLE_MAP: return TIDE_CALL_MMAP;
-  case TIDE_ROLE_REMAP: return TIDE_CALL_MREMAP;
-  case TIDE_ROLE_BREAK: return TIDE_CALL_BRK;
-  case TIDE_ROLE_NEW:
-  case TIDE_ROLE_NEW_ALIGNED: return TIDE_CALL_NEW;
-  case TIDE_ROLE_CALLOC:
-  case TIDE_ROLE_ARENA_CALLOC: return TIDE_CALL_CALLOC;
-  case TIDE_ROLE_REALLOC:
-  case TIDE_ROLE_REALLOC_ARRAY:
-  case TIDE_ROLE_REALLOC_FOURTH:
-  case TIDE_ROLE_RESIZE_IN_PLACE:
-  case TIDE_ROLE_ARENA_REALLOC: return TIDE_CALL_REALLOC;
-  case TIDE_ROLE_ALLOC:
-  case TIDE_ROLE_ALLOC_ALIGNED:
-  case TIDE_ROLE_ALLOC_SECOND:
-  case TIDE_ROLE_POSIX:
-  case TIDE_ROLE_ARENA_ALIGNED: break;
-  default: return TIDE_CALL_MALLOC;
-  }
-  if (strncmp(name, "_Zn", 3) == 0)
-    return TIDE_CALL_NEW;
-  if (strstr(name, "zalloc") || strstr(name, "_zeroed"))
-    return TIDE_CALL_CALLOC;
-  return role != TIDE_ROLE_ALLOC || strstr(name, "valloc") ? TIDE_CALL_ALIGNED : TIDE_CALL_MALLOC;
-}

@@ -4,6 +4,7 @@
 #include "view/groups.h"
 
 #include "base/alloc.h"
+#include "model/call_words.h"
 #include "view/terms.h"
 
 #include <inttypes.h>

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/lookup.h"
+#include "model/call_words.h"
 #include "view/paths.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By which call of the allocator memory came: each told apart, under every way to record, also where
-several come from the same place; and what does not tell."""
+"""By which call of the allocator memory came: each told apart, under every way to record, also
+where several come from the same place; and what does not tell."""
 import pathlib
 
 from ground import expect, test
