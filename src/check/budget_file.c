@@ -315,6 +315,8 @@ enum tide_err tide_budgets_read(struct tide_budgets *budgets, const char *path,
   enum tide_err err = tide_text_file_read(path, "budgets", &text, diag);
   if (!err)
     err = tide_budgets_parse(budgets, path, tide_buf_cstr(&text), diag);
+  if (!err && !budgets->path)
+    budgets->path = tide_strdup(path);
   tide_buf_done(&text);
   return err;
 }

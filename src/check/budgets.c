@@ -32,6 +32,7 @@ void tide_budgets_done(struct tide_budgets *budgets)
   for (size_t i = 0; i < budgets->n; i++)
     budget_done(&budgets->items[i]);
   free(budgets->items);
+  free(budgets->path);
   free(budgets->baseline);
   *budgets = (struct tide_budgets){0};
 }

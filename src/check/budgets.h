@@ -45,6 +45,7 @@ struct tide_heap_budget {
 struct tide_budgets { // all zero: none
   struct tide_heap_budget *items;
   size_t n, cap;
+  char *path;          // of the file that some are from; NULL: none. Owned
   char *baseline;      // path; NULL: none. Owned
   uint64_t growth_ppm; // of the baseline
   bool has_growth;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 enum { PARTS_MAX = 8 }; // of a dotted key
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
 
 struct reader {
   const char *name, *at;
@@ -398,7 +399,8 @@ enum tide_err tide_toml_parse(const char *name, const char *text, struct tide_to
                               struct tide_diag *diag)
 {
   struct tide_toml document = {.kind = TIDE_TOML_TABLE, .line = 1, .is_open = true};
-  struct reader r = {name, text, 1, &document, &document, diag};
+  const char *at = text + (strncmp(text, BYTE_ORDER_MARK, 3) ? 0 : 3); // some editors write it
+  struct reader r = {name, at, 1, &document, &document, diag};
   enum tide_err err = check_utf8(&r, text);
   while (!err && *r.at) {
     skip_blanks(&r);

@@ -318,6 +318,7 @@ static enum tide_err judge_captures(struct checking *c, int *ret_status, struct 
   size_t n_files = c->has_run ? 1 : c->n_opened;
   struct tide_check_file *files = tide_alloc_array(n_files, sizeof *files);
   TIDE_CLEANUP_FREE char *root = find_root();
+  TIDE_CLEANUP_FREE char *budgets = realpath(c->budgets.path ? c->budgets.path : "", NULL);
   for (size_t i = 0; i < c->n_opened; i++)
     files[i] = (struct tide_check_file){c->opened[i].path, c->opened[i].capture};
   if (c->has_run)
@@ -338,6 +339,7 @@ static enum tide_err judge_captures(struct checking *c, int *ret_status, struct 
       .files = files,
       .n_files = n_files,
       .baseline = c->baseline.path,
+      .budgets = budgets,
       .root = root,
       .has_command = c->has_run,
       .exit_status = result->exit_status,

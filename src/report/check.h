@@ -11,6 +11,7 @@ struct tide_check_report {
   const struct tide_check_file *files; // that it is of
   size_t n_files;
   const char *baseline; // path; NULL: none
+  const char *budgets;  // absolute path of the file of budgets; NULL: they are options
   const char *root;     // source files below it are told from there: the repository; not NULL
   bool has_command;     // it was run, and ended
   int exit_status;      // with this
@@ -48,6 +49,10 @@ const char *tide_check_path(const struct tide_check_report *report, const char *
 // The first place of a budget that lies below the root, or the first of all; NULL: it has none.
 const struct tide_culprit *tide_check_place(const struct tide_check_report *report,
                                             const struct tide_judged *judged);
+// Where it is annotated, as seen from the root: that place, else the budget's own line in the file
+// of budgets; NULL: neither lies there. *ret_line is 0 where it is not known.
+const char *tide_check_spot(const struct tide_check_report *report,
+                            const struct tide_judged *judged, uint32_t *ret_line);
 // The sentence, why, and its places, a line each; owned.
 char *tide_check_message(const struct tide_judged *judged);
 // What the budget is called where several files are judged: with the file's name; owned.

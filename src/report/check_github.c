@@ -27,16 +27,16 @@ static void write_escaped(struct tide_sink *sink, const char *text, bool is_prop
 static void write_annotation(struct tide_sink *sink, const struct tide_check_report *report,
                              const struct tide_judged *judged)
 {
-  const struct tide_culprit *place = tide_check_place(report, judged);
-  const char *path = place ? tide_check_path(report, place->file) : NULL;
+  uint32_t line;
+  const char *path = tide_check_spot(report, judged, &line);
   TIDE_CLEANUP_FREE char *name = tide_check_name(report, judged);
   TIDE_CLEANUP_FREE char *message = tide_check_message(judged);
   tide_sink_printf(sink, "::%s ", judged->ruling == TIDE_RULING_BROKEN ? "error" : "warning");
   if (path) {
     tide_sink_text(sink, "file=");
     write_escaped(sink, path, true);
-    if (place->line)
-      tide_sink_printf(sink, ",line=%u", place->line);
+    if (line)
+      tide_sink_printf(sink, ",line=%u", line);
     tide_sink_text(sink, ",");
   }
   tide_sink_printf(sink, "title=heap budget %s%%3A ", tide_ruling_words[judged->ruling]);

@@ -38,8 +38,8 @@ static void write_case(struct tide_sink *sink, const struct tide_check_report *r
                        const struct tide_judged *judged)
 {
   const struct tide_style style = {.utf8 = true};
-  const struct tide_culprit *place = tide_check_place(report, judged);
-  const char *path = place ? tide_check_path(report, place->file) : NULL;
+  uint32_t line;
+  const char *path = tide_check_spot(report, judged, &line);
   TIDE_CLEANUP_FREE char *name = tide_budget_words(judged->budget);
   TIDE_CLEANUP_FREE char *sentence = tide_judged_sentence(judged, style);
   TIDE_CLEANUP_FREE char *message = tide_check_message(judged);
@@ -50,8 +50,8 @@ static void write_case(struct tide_sink *sink, const struct tide_check_report *r
                                              : report->files[judged->file_idx].path);
   if (path)
     put_attribute(sink, "file", path);
-  if (path && place->line)
-    tide_sink_printf(sink, " line=\"%u\"", place->line);
+  if (path && line)
+    tide_sink_printf(sink, " line=\"%u\"", line);
   if (judged->ruling == TIDE_RULING_KEPT) {
     tide_sink_text(sink, ">\n      <system-out>");
     write_xml(sink, sentence);

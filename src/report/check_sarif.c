@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SARIF 2.1.0 (OASIS): one run, a rule per number that is limited, a result per budget. Kept ones
-// are results, too, of kind "pass". Source files are told from the root, %SRCROOT%, which is what
-// code scanning wants; one that lies elsewhere is a file: URI.
+// SARIF 2.1.0 (OASIS): one run, a rule per number that is limited, a result per budget that is not
+// kept. Source files are told from the root, %SRCROOT%, which is what code scanning wants; one that
+// lies elsewhere is a file: URI. GitHub's code scanning takes less than the standard has: a result
+// of kind "pass" is an alert to it, and one result without a location has it refuse the whole file.
+// So kept budgets are left out, and a budget without a place is told of where it stands, in the
+// file of budgets, else at the capture; where no line is known it is the first.
 #include "report/check.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
 #include "words/check_words.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SARIF_SCHEMA "https://json.schemastore.org/sarif-2.1.0.json"
@@ -39,13 +42,18 @@ static void put_message(struct tide_json *json, const char *key, const char *tex
   tide_json_close_object(json);
 }
 
+struct location {
+  const char *file, *function; // function: NULL: not known
+  uint32_t line;               // 0: not known
+};
+
 static void write_location(struct tide_json *json, const struct tide_check_report *report,
-                           const struct tide_culprit *culprit)
+                           const struct location *location)
 {
-  const char *path = tide_check_path(report, culprit->file);
-  TIDE_CLEANUP_FREE char *escaped = uri_path(path ? path : culprit->file);
+  const char *path = tide_check_path(report, location->file);
+  TIDE_CLEANUP_FREE char *escaped = uri_path(path ? path : location->file);
   TIDE_CLEANUP_FREE char *uri =
-      path || *culprit->file != '/' ? tide_strdup(escaped) : tide_sprintf("file://%s", escaped);
+      path || *location->file != '/' ? tide_strdup(escaped) : tide_sprintf("file://%s", escaped);
   tide_json_open_object(json);
   tide_json_key(json, "physicalLocation");
   tide_json_open_object(json);
@@ -55,16 +63,31 @@ static void write_location(struct tide_json *json, const struct tide_check_repor
   if (path)
     tide_json_put_text(json, "uriBaseId", "%SRCROOT%");
   tide_json_close_object(json);
-  if (culprit->line) {
-    tide_json_key(json, "region");
-    tide_json_open_object(json);
-    tide_json_put_u64(json, "startLine", culprit->line);
-    tide_json_close_object(json);
-  }
+  tide_json_key(json, "region");
+  tide_json_open_object(json);
+  tide_json_put_u64(json, "startLine", location->line ? location->line : 1);
   tide_json_close_object(json);
-  if (culprit->function)
-    put_message(json, "message", culprit->function);
   tide_json_close_object(json);
+  if (location->function)
+    put_message(json, "message", location->function);
+  tide_json_close_object(json);
+}
+
+static struct location location_of(const struct tide_culprit *culprit)
+{
+  return (struct location){culprit->file, culprit->function, culprit->line};
+}
+
+// Of a budget that no place of the program's is known for.
+static void write_own_location(struct tide_json *json, const struct tide_check_report *report,
+                               const struct tide_judged *judged)
+{
+  const char *capture = report->files[judged->file_idx].path;
+  TIDE_CLEANUP_FREE char *real = realpath(capture, NULL); // NULL: it was not written
+  struct location location = {.file = real ? real : capture};
+  if (judged->budget->line && report->budgets)
+    location = (struct location){.file = report->budgets, .line = judged->budget->line};
+  write_location(json, report, &location);
 }
 
 // One location each, the other places as related ones: readers show a result at its first.
@@ -72,25 +95,29 @@ static void write_locations(struct tide_json *json, const struct tide_check_repo
                             const struct tide_judged *judged)
 {
   const struct tide_culprit *place = tide_check_place(report, judged);
-  if (!place || !place->file)
-    return;
+  bool has_file = place && place->file && *place->file;
+  struct location location = has_file ? location_of(place) : (struct location){0};
   tide_json_key(json, "locations");
   tide_json_open_array(json);
-  write_location(json, report, place);
+  if (has_file)
+    write_location(json, report, &location);
+  else
+    write_own_location(json, report, judged);
   tide_json_close_array(json);
   tide_json_key(json, "relatedLocations");
   tide_json_open_array(json);
-  for (size_t i = 0; i < judged->n_culprits; i++)
-    if (&judged->culprits[i] != place && judged->culprits[i].file)
-      write_location(json, report, &judged->culprits[i]);
+  for (size_t i = 0; i < judged->n_culprits; i++) {
+    location = location_of(&judged->culprits[i]);
+    if (&judged->culprits[i] != place && location.file && *location.file)
+      write_location(json, report, &location);
+  }
   tide_json_close_array(json);
 }
 
 static void write_result(struct tide_json *json, const struct tide_check_report *report,
                          const struct tide_judged *judged)
 {
-  static const char *const kinds[TIDE_RULINGS_N] = {"pass", "fail", "review"};
-  static const char *const levels[TIDE_RULINGS_N] = {"none", "error", "none"};
+  bool is_broken = judged->ruling == TIDE_RULING_BROKEN;
   TIDE_CLEANUP_FREE char *message = tide_check_message(judged);
   TIDE_CLEANUP_FREE char *name = tide_check_name(report, judged);
   TIDE_CLEANUP_FREE char *rule =
@@ -98,8 +125,8 @@ static void write_result(struct tide_json *json, const struct tide_check_report 
                    tide_limited_rows[judged->budget->what].word);
   tide_json_open_object(json);
   tide_json_put_text(json, "ruleId", rule);
-  tide_json_put_text(json, "kind", kinds[judged->ruling]);
-  tide_json_put_text(json, "level", levels[judged->ruling]);
+  tide_json_put_text(json, "kind", is_broken ? "fail" : "review");
+  tide_json_put_text(json, "level", is_broken ? "error" : "none");
   put_message(json, "message", message);
   write_locations(json, report, judged);
   // By which a reader knows a result of another run again.
@@ -110,17 +137,25 @@ static void write_result(struct tide_json *json, const struct tide_check_report 
   tide_json_close_object(json);
 }
 
-static void write_rule(struct tide_json *json, const char *id, const char *words)
+// All of it is what code scanning asks for.
+static void write_rule(struct tide_json *json, const char *number, const char *words,
+                       bool is_growth)
 {
+  TIDE_CLEANUP_FREE char *id = tide_sprintf("max-%s%s", is_growth ? "growth-" : "", number);
+  TIDE_CLEANUP_FREE char *full = tide_sprintf("%s, in one process of a run%s", words,
+                                              is_growth ? ", against that of an earlier run" : "");
+  TIDE_CLEANUP_FREE char *help = tide_sprintf("tidemark help check: --max-%s, or in tidemark.toml",
+                                              is_growth ? "growth" : number);
   tide_json_open_object(json);
   tide_json_put_text(json, "id", id);
   put_message(json, "shortDescription", words);
+  put_message(json, "fullDescription", full);
+  put_message(json, "help", help);
   tide_json_close_object(json);
 }
 
 static void write_rules(struct tide_json *json)
 {
-  char id[40];
   static const char *const words[TIDE_LIMITED_N] = {
       [TIDE_LIMITED_PEAK] = "The most bytes of the heap that are live at once",
       [TIDE_LIMITED_TOTAL] = "The bytes allocated in all",
@@ -132,11 +167,9 @@ static void write_rules(struct tide_json *json)
   tide_json_key(json, "rules");
   tide_json_open_array(json);
   for (int i = 0; i < TIDE_LIMITED_N; i++) {
-    snprintf(id, sizeof id, "max-%s", tide_limited_rows[i].word);
-    write_rule(json, id, words[i]);
-    snprintf(id, sizeof id, "max-growth-%s", tide_limited_rows[i].word);
+    write_rule(json, tide_limited_rows[i].word, words[i], false);
     if (tide_limited_rows[i].of_growth)
-      write_rule(json, id, words[i]);
+      write_rule(json, tide_limited_rows[i].word, words[i], true);
   }
   tide_json_close_array(json);
 }
@@ -164,7 +197,8 @@ void tide_check_sarif_write(struct tide_sink *sink, const struct tide_check_repo
   tide_json_key(&json, "results");
   tide_json_open_array(&json);
   for (size_t i = 0; i < report->judgement->n; i++)
-    write_result(&json, report, &report->judgement->items[i]);
+    if (report->judgement->items[i].ruling != TIDE_RULING_KEPT)
+      write_result(&json, report, &report->judgement->items[i]);
   tide_json_close_array(&json);
   tide_json_close_object(&json);
   tide_json_close_array(&json);

@@ -44,6 +44,15 @@ const struct tide_culprit *tide_check_place(const struct tide_check_report *repo
   return judged->n_culprits ? &judged->culprits[0] : NULL;
 }
 
+const char *tide_check_spot(const struct tide_check_report *report,
+                            const struct tide_judged *judged, uint32_t *ret_line)
+{
+  const struct tide_culprit *place = tide_check_place(report, judged);
+  const char *path = place ? tide_check_path(report, place->file) : NULL;
+  *ret_line = path ? place->line : judged->budget->line;
+  return path || !judged->budget->line ? path : tide_check_path(report, report->budgets);
+}
+
 char *tide_check_message(const struct tide_judged *judged)
 {
   const struct tide_style style = {.utf8 = true};

@@ -592,23 +592,50 @@ def read_junit(text):
 
 def read_sarif(document):
     """What the schema of SARIF 2.1.0 asks for, of what is used: the golden document, and those of
-    budgets that are kept, broken and of growth, are valid under the official one (2.1.0-rtm.5)."""
+    budgets that are broken and of growth, are valid under the official one (2.1.0-rtm.5), and pass
+    what sarif-multitool 5.7.0 knows of GitHub (--rule-kind Ghas)."""
     expect(document["version"] == "2.1.0" and len(document["runs"]) == 1, "version")
     run = document["runs"][0]
     driver = run["tool"]["driver"]
     rules = [rule["id"] for rule in driver["rules"]]
     expect(driver["name"] and len(set(rules)) == len(rules), "rules are unique")
+    for rule in driver["rules"]:
+        for key in ("shortDescription", "fullDescription", "help"):
+            expect(rule[key]["text"], f"GitHub asks for {key}: {rule}")
     for result in run["results"]:
         expect(result["ruleId"] in rules and result["message"]["text"], f"{result}")
-        expect(result["kind"] in ("pass", "fail", "review"), f"{result}")
+        expect(result["kind"] in ("fail", "review"), f"{result}")
         expect((result["level"] == "error") == (result["kind"] == "fail"), f"{result}")
-        for place in result.get("locations", []) + result.get("relatedLocations", []):
+        expect(len(result["locations"]) == 1, f"GitHub refuses the file: {result}")
+        for place in result["locations"] + result["relatedLocations"]:
             physical = place["physicalLocation"]
             expect(re.fullmatch(r"[\w./:%~@+-]+", physical["artifactLocation"]["uri"]), f"{place}")
             expect(physical["region"]["startLine"] >= 1, f"{place}")
     failed = [result for result in run["results"] if result["kind"] == "fail"]
     expect([result["locations"][0]["physicalLocation"]["artifactLocation"] for result in failed] ==
            [{"uri": "prog.c", "uriBaseId": "%SRCROOT%"}], f"{failed}")
+
+
+@test
+def check_spots(ground):
+    """A budget that no place in the sources is known for is annotated at its own line, and one that
+    is no line of a file is told of at the capture; kept ones are no results."""
+    tide = recorded(ground)
+    (ground.scratch / "b").mkdir()
+    (ground.scratch / "b" / "a,b.toml").write_text('max-temp = 99999\n[program.x]\nmax-peak = 1\n')
+    words = ("--budget", "b/a,b.toml", tide)
+    done = check(ground, "--format", "github", *words, status=2)
+    expect(done.stdout.startswith("::warning file=b/a%2Cb.toml,line=3,title="), done.stdout)
+    case = xml.etree.ElementTree.fromstring(
+        check(ground, "--format", "junit", *words, status=2).stdout).findall(".//testcase")[1]
+    expect((case.get("file"), case.get("line")) == ("b/a,b.toml", "3"), case.attrib)
+    for words, uri, line in (
+            (words, "b/a%2Cb.toml", 3), (("--max-peak", "1", "--program", "x", tide), tide, 1)):
+        results = json.loads(check(ground, "--format", "sarif", *words, status=2).stdout)
+        places = [result["locations"][0]["physicalLocation"]
+                  for result in results["runs"][0]["results"]]
+        expect(places == [{"artifactLocation": {"uri": uri, "uriBaseId": "%SRCROOT%"},
+                           "region": {"startLine": line}}], f"{places}")
 
 
 @test

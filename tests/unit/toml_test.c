@@ -50,6 +50,9 @@ static void reads_values(void **state)
   assert_int_equal(at("f", NULL)->integer, 0);
   assert_string_equal(at("g", NULL)->text, "\t\"\\\xc3\xa9\xf0\x9f\x98\x80");
   assert_int_equal(at("h i", NULL)->kind, TIDE_TOML_INTEGER);
+  parse("\xef\xbb\xbf"
+        "a = 1");
+  assert_int_equal(at("a", NULL)->line, 1);
   parse("");
   assert_int_equal(document.n, 0);
 }
