@@ -142,6 +142,31 @@ def docs_lead_somewhere(ground):
 
 
 @test
+def docs_agree_on_others(_):
+    """What the README says of other tools is what the pages of the case studies measured."""
+    rows = re.findall(r"^\| (the queue|a connection|the table|the leak|the node) \|(.*)\|(.*)\|$",
+                      (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    expect(len(rows) == 5, f"{rows}")
+    for (hunt, ours, others), name in zip(rows, ("queue", "mqtt", "csv", "orders", "node")):
+        page = (ROOT / f"docs/case-studies/{name}.md").read_text(encoding="utf-8")
+        table = re.search(r"<!--=measured-->(.*?)<!--/-->", page, re.S)[1]
+        cells = [[cell.strip() for cell in line.split("|")] for line in table.strip().splitlines()
+                 if line.startswith("| ")]
+        measured = {row[1]: row[4].rstrip("×") for row in cells if row[4].endswith("×")}
+        said = [("tidemark", times) for times in re.findall(r"^ ([\d.]+)×", ours)]
+        for tool, times in said + re.findall(r"([\w-]+) ([\d.]+)×", others):
+            digits = len(times.partition(".")[2])
+            expect(f"{float(measured[tool]):.{digits}f}" == times,
+                   f"{hunt}: {tool} {times}×, measured {measured[tool]}×")
+        if name == "orders":  # what the second scrape had more, and the third
+            exact, found = ([f"{int(n.replace(',', '')) / 1e6:.1f}"
+                             for n in re.findall(r"\d[\d,]+\d", row[4])]
+                            for row in cells if row[1] in ("tidemark", "jemalloc_pprof"))
+            text = f"{found[0]} and {found[1]} MB for {exact[0]}"
+            expect(exact[0] == exact[1] and text in others, f"{hunt}: {exact}, {found}")
+
+
+@test
 def docs_have_every_schema(_):
     """What is printed for programs names its version, and that is explained."""
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.c"))
