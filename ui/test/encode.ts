@@ -23,6 +23,15 @@ function steps(model: Model): number[] {
   return list;
 }
 
+// A model's numbers, however wide its columns are.
+export function plainOf(value: unknown): unknown {
+  if (ArrayBuffer.isView(value))
+    return Array.from(value as Float64Array);
+  if (Array.isArray(value) || typeof value !== "object" || value === null)
+    return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plainOf(one)]));
+}
+
 export function partsOf(model: Model): Parts {
   const { frames, nodes, sites, rows, histograms: h, snapshots: s, ticks: t } = model;
   const texts = model.text.map((text) => new TextEncoder().encode(text));

@@ -19,7 +19,7 @@ import { atOnce } from "../src/engine/pieces.ts";
 import { defaultQuestion, weigh } from "../src/engine/question.ts";
 import { buildTree } from "../src/engine/tree.ts";
 import { trieOf } from "../src/engine/trie.ts";
-import { encode, partsOf } from "./encode.ts";
+import { encode, partsOf, plainOf } from "./encode.ts";
 import { synthetic } from "./synthetic.ts";
 
 const MODEL = synthetic({ nodes: 3000, sites: 900, snapshots: 6, ticks: 20 });
@@ -55,12 +55,12 @@ test("a packed block: numbers, the first picture, and how far it is", async () =
   const next = () => data.splice(0, 2); // what has gone through is kept by nobody
   const { parts, answer } = await errand("load", { data: count, picture: plain }, next);
   assert.equal(data.length, 0);
-  assert.deepEqual(new Uint8Array(answer.block), BLOCK);
+  assert.ok(answer.block.byteLength < BLOCK.length); // what something was made of is not kept
   assert.ok(parts.length > 1 && parts.every((part, i) => part <= 1 && part >= (parts[i - 1] ?? 0)));
   const model = decode(answer.block, answer.known);
   const { builds, ...rest } = model;
   const { builds: _, ...written } = MODEL;
-  assert.deepEqual(rest, written);
+  assert.deepEqual(plainOf(rest), plainOf(written));
   keepChanged(model, answer.changed);
   keepFound(makeView(model, plain.look), plain, answer.found);
   assert.equal(trieOf(makeView(model, plain.look), false, false), answer.found.trie);

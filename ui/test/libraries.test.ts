@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { group, type GroupKind } from "../src/engine/groups.ts";
 import { isLibrary, libraryOf, lostLibraries, withLibraries } from "../src/engine/libraries.ts";
 import { emptyLook, exactly, makeView, wantedWeight } from "../src/engine/look.ts";
+import type { Column } from "../src/engine/model.ts";
 import { frameText, NONE } from "../src/engine/names.ts";
 import { defaultQuestion, weigh } from "../src/engine/question.ts";
 import { searchSites } from "../src/engine/search.ts";
@@ -82,7 +83,7 @@ test("a row of a library is all its functions' rows; larger rows are as before",
         const its = Array.from(plain.blame.culprit, (frame, site) => ({ frame, site })).filter(
           ({ frame, site }) => plain.wanted[site] && frame !== NONE &&
             libraryOf(MODEL, frame) === library);
-        const sum = (column: Float64Array) =>
+        const sum = (column: Column) =>
           its.reduce((all, { site }) => all + column[site], 0);
         const { bAlloc } = MODEL.sites;
         assert.deepEqual([row.weight, row.stacks, row.bAlloc],

@@ -4,7 +4,9 @@
 // stacks look like a program's: some deep libraries, recursion here and there, runtime frames at
 // both ends, sites in several threads, snapshots in which few sites change.
 
-import { FrameFlag, type Facts, type Model, type Numbers } from "../src/engine/model.ts";
+import {
+  FrameFlag, type Column, type Facts, type Model, type Numbers,
+} from "../src/engine/model.ts";
 import { NUMBERS } from "../src/engine/numbers.ts";
 
 export interface Shape {
@@ -166,8 +168,11 @@ function makeTicks(model: Model, next: () => number): void {
   }
 }
 
-function sum(values: Float64Array): number {
-  return values.reduce((a, b) => a + b, 0);
+function sum(values: Column): number {
+  let all = 0;
+  for (const one of values)
+    all += one;
+  return all;
 }
 
 function makeFacts(model: Model, nThreads: number): void {

@@ -21,7 +21,7 @@ function below(all: Skeleton, root: number): Below {
     if (place[all.parent[node]]) place[node] = ++n;
   const kept = new Uint32Array(n);
   for (let node = root; node < all.count; node++) if (place[node]) kept[place[node] - 1] = node;
-  const of = (column: Uint32Array) => kept.map((node) => column[node]);
+  const of = (column: ArrayLike<number>) => kept.map((node) => column[node]);
   const parent = of(all.parent).map((node) => Math.max(1, place[node]) - 1);
   const firstChild = new Uint32Array(n + 1).fill(n);
   const levels = [0];

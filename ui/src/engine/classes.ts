@@ -6,7 +6,7 @@
 
 import { addSiteHistogram, LIFE_BUCKETS_N, SIZE_BUCKETS_N, sizeRange } from "./histograms.ts";
 import { isKeptKnown, keptColumn } from "./kept.ts";
-import { liveBlocksAt, SnapshotKind, type Model } from "./model.ts";
+import { liveBlocksAt, SnapshotKind, type Column, type Model } from "./model.ts";
 import { atOnce, stretches, type Pieces } from "./pieces.ts";
 import { isBound, sinceReset, START, type Question } from "./question.ts";
 
@@ -53,7 +53,7 @@ export function classCount(kind: "size" | "lifetime"): number {
 export interface SiteClasses {
   first: Uint32Array;
   number: Uint8Array;
-  count: Float64Array; // of blocks, whatever was asked
+  count: Column; // of blocks, whatever was asked
 }
 
 function isKind(model: Model, at: number | null, kind: keyof typeof SnapshotKind): boolean {
@@ -134,7 +134,9 @@ function* findClasses(model: Model, kind: "size" | "lifetime"): Pieces<SiteClass
     for (let site = from; site < past; site++)
       find(site);
   }, SITES);
-  return { first, number: Uint8Array.from(number), count: Float64Array.from(count) };
+  const isSmall = count.every((n) => n >= 0 && n < 2 ** 32 && Number.isInteger(n));
+  const column = isSmall ? Uint32Array.from(count) : Float64Array.from(count);
+  return { first, number: Uint8Array.from(number), count: column };
 }
 
 const found = new WeakMap<Model, Partial<Record<"size" | "lifetime", SiteClasses>>>();

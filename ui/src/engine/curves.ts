@@ -3,8 +3,8 @@
 // Live bytes or blocks of sites over time, one value per snapshot, and how much of that was never
 // given back; as src/profile/timeline.h has it. And the moments of the timeline worth a stop.
 //
-// Snapshots list what changed by time; here that is turned round and listed by site, with what it
-// adds to either curve, once per model. A curve then costs one addition per change of its sites.
+// Snapshots list what changed by time; here that is turned round and listed by site, with what was
+// live then, once per model. A curve then costs a few additions per change of its sites.
 
 import { heapSums } from "./keyframes.ts";
 import { SnapshotKind, type Model } from "./model.ts";
@@ -21,12 +21,9 @@ interface Changes { // of site i: from first[i] to first[i + 1], by time
   snapshot: Uint8Array | Uint16Array | Uint32Array;
 }
 
-// Per change, how much higher a curve is from its snapshot on. There are as many as cells, so they
-// are as small as their numbers let them be.
-interface Steps {
-  live: Int32Array | Float64Array;
-  kept: Int32Array | Float64Array;
-}
+// Per change, what is live from its snapshot on. There are as many as cells, so they are as small
+// as their numbers let them be.
+type Steps = Uint32Array | Float64Array;
 
 const changesOf = new WeakMap<Model, Changes>();
 const stepsOf = new WeakMap<Model, Partial<Record<Unit, Steps>>>();
@@ -87,14 +84,11 @@ function* makeSteps(model: Model, values: ArrayLike<number>): Pieces<Steps> {
     for (let site = begin; site < end; site++)
       most = Math.max(most, addUp(live, first[site], first[site + 1]));
   }, SITES);
-  const made: Steps = most < 2 ** 31
-    ? { live: new Int32Array(live.length), kept: new Int32Array(live.length) }
-    : { live, kept: new Float64Array(live.length) };
-  yield* stretches(model.sites.count, (begin, end) => {
-    made.live.set(live.subarray(first[begin], first[end]), first[begin]);
-    addSteps(made, begin, end, first);
-  }, SITES);
-  return made;
+  if (most >= 2 ** 32)
+    return live;
+  const small = new Uint32Array(live.length);
+  yield* stretches(live.length, (from, past) => small.set(live.subarray(from, past), from));
+  return small;
 }
 
 // From changes to what is live after each, and the most that ever is.
@@ -108,16 +102,18 @@ function addUp(live: Float64Array, from: number, past: number): number {
   return most;
 }
 
-function addSteps({ live, kept }: Steps, begin: number, end: number, first: Uint32Array): void {
-  for (let site = begin; site < end; site++) {
-    const [from, past] = [first[site], first[site + 1]];
-    // From the last change back: the least that was live then or at any later time.
-    for (let i = past - 1, least = Infinity; i >= from; i--)
-      kept[i] = least = Math.min(least, live[i]);
-    for (let i = past - 1; i > from; i--) {
-      live[i] -= live[i - 1];
-      kept[i] -= kept[i - 1];
-    }
+// What one site adds to the steps of a curve. From the last change back, what is never freed is the
+// least that is live then or at any later time.
+function addSite(
+  curve: Curve, at: Steps, snapshot: Changes["snapshot"], from: number, past: number,
+): void {
+  const { live, kept } = curve;
+  for (let i = past - 1, least = Infinity; i >= from; i--) {
+    live[snapshot[i]] += at[i] - (i > from ? at[i - 1] : 0);
+    least = Math.min(least, at[i]);
+    kept[snapshot[i]] += least;
+    if (i + 1 < past)
+      kept[snapshot[i + 1]] -= least;
   }
 }
 
@@ -146,18 +142,17 @@ export function* curveInPieces(
   const kept = new Float64Array(count);
   const endIsKnown = !model.facts.image.lacks.includes("live");
   const { first, snapshot } = yield* changesInPieces(model);
-  const added = yield* prepareCurves(model, unit);
+  const at = yield* prepareCurves(model, unit);
   yield* stretches(sites.length, (from, past) => {
     for (let k = from; k < past; k++)
-      for (let i = first[sites[k]]; i < first[sites[k] + 1]; i++) {
-        live[snapshot[i]] += added.live[i];
-        if (endIsKnown) kept[snapshot[i]] += added.kept[i];
-      }
+      addSite({ live, kept }, at, snapshot, first[sites[k]], first[sites[k] + 1]);
   }, SITES);
   for (let s = 1; s < count; s++) {
     live[s] += live[s - 1];
     kept[s] += kept[s - 1];
   }
+  if (!endIsKnown)
+    kept.fill(0);
   return { live, kept };
 }
 

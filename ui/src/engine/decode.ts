@@ -3,7 +3,9 @@
 // From the block of bytes that docs/page-data.md describes to a model. The block is data: whatever
 // is wrong with it, the reader hears one sentence, and nothing behind it sees a bad index.
 
-import type { Cells, Facts, Held, Model, Numbers, Rows, Sites, Snapshots } from "./model.ts";
+import type {
+  Cells, Column, Facts, Held, Model, Numbers, Rows, Sites, Snapshots,
+} from "./model.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
 
 const MAGIC = "TidePage";
@@ -16,11 +18,11 @@ const COLUMN_KINDS: Record<string, ColumnKind> = {
   u8: Uint8Array, u16: Uint16Array, u32: Uint32Array,
   i8: Int8Array, i16: Int16Array, i32: Int32Array, f64: Float64Array,
 };
-const ELEMENT_BYTES: Record<string, number> = {
+export const ELEMENT_BYTES: Record<string, number> = {
   u8: 1, u16: 2, u32: 4, i8: 1, i16: 2, i32: 4, f64: 8,
 };
 
-interface Place { type: string; offset: number; count: number }
+export interface Place { type: string; offset: number; count: number }
 
 function fail(what: string): never {
   throw new Error(`the page's data is damaged: ${what}`);
@@ -112,33 +114,49 @@ function readFacts(bytes: Uint8Array): Facts & { columns: Record<string, Place> 
 }
 
 // What decoding made of a block: whoever has it need neither check the block again nor make it.
-export type Known = Record<string, Uint8Array | Uint16Array | Uint32Array>;
+export interface Known {
+  made: Record<string, Uint8Array | Uint16Array | Uint32Array>;
+  places: Record<string, Place> | null; // of columns, where they are not as the facts say
+}
 
 class Columns {
-  readonly made: Known = {};
+  readonly made: Known["made"] = {};
+  private readonly places: Record<string, Place>;
+  private zeros = new Float64Array(0);
 
   constructor(
     private readonly bytes: Uint8Array,
-    private readonly places: Record<string, Place>,
+    places: Record<string, Place>,
     private readonly known: Known | null,
-  ) {}
+  ) {
+    this.places = known?.places ?? places;
+  }
 
   get isChecked(): boolean {
     return this.known !== null;
   }
 
   make<T extends Uint8Array | Uint16Array | Uint32Array>(name: string, make: () => T): T {
-    const array = (this.known?.[name] as T | undefined) ?? make();
+    const array = this.madeOf<T>(name) ?? make();
     this.made[name] = array;
     return array;
   }
 
+  // Of a column, or of what is made of each of its values.
+  lengthOf(name: string, made: string): number {
+    return (this.madeOf<Uint32Array>(made) ?? this.get(name)).length;
+  }
+
+  private madeOf<T>(name: string): T | undefined {
+    return this.known?.made[name] as T | undefined;
+  }
+
   has(name: string): boolean {
-    return Object.hasOwn(this.places, name);
+    return Object.hasOwn(this.places, name) || this.madeOf(name) !== undefined;
   }
 
   get(name: string, count?: number): Cells {
-    if (!this.has(name))
+    if (!Object.hasOwn(this.places, name))
       fail(`there is no column ${name}`);
     const place = this.places[name];
     const kind = isObject(place) ? COLUMN_KINDS[place.type] : undefined;
@@ -154,13 +172,22 @@ class Columns {
   }
 
   numbers(name: string, count?: number): Float64Array {
-    return this.later(name, count)();
+    const column = this.cells(name, count);
+    return column instanceof Float64Array ? column : new Float64Array(column);
   }
 
-  // As numbers(): what is wrong is found now, and room is taken when they are asked for.
-  later(name: string, count?: number): () => Float64Array {
+  // What is wrong is found now, and room is taken when they are asked for: none for what is there
+  // already, and once for all columns of nothing but 0.
+  later(name: string, count: number): () => Column {
     const column = this.cells(name, count);
-    return () => column instanceof Float64Array ? column : new Float64Array(column);
+    return () => column instanceof Float64Array || column instanceof Uint32Array ? column
+      : column.every((n) => n === 0) ? this.nothing(count)
+        : column instanceof Uint8Array || column instanceof Uint16Array ? new Uint32Array(column)
+          : new Float64Array(column);
+  }
+
+  private nothing(count: number): Float64Array {
+    return this.zeros.length === count ? this.zeros : (this.zeros = new Float64Array(count));
   }
 
   // As numbers(), as narrow as they are: for columns of which there is far more than of all else.
@@ -174,6 +201,9 @@ class Columns {
 
   // Values from 0 to 2^32 - 1. Columns come in many types: loops are quick over one of them.
   whole(name: string, count?: number): Uint32Array {
+    const made = this.madeOf<Uint32Array>(name);
+    if (made)
+      return made;
     const column = this.get(name, count);
     return column instanceof Uint32Array ? column
       : this.make(name, () => this.widened(name, column));
@@ -183,6 +213,12 @@ class Columns {
   passing(name: string): Uint32Array {
     const column = this.get(name);
     return column instanceof Uint32Array ? column : this.widened(name, column);
+  }
+
+  // As whole(), where two bytes may do.
+  narrow(name: string, count: number): Uint16Array | Uint32Array {
+    const column = this.madeOf(name) ?? this.get(name, count);
+    return column instanceof Uint16Array ? column : this.whole(name, count);
   }
 
   private widened(name: string, column: Cells): Uint32Array {
@@ -204,6 +240,9 @@ class Columns {
 
   // As indexes(), for columns of small numbers.
   small(name: string, limit: number, count?: number): Uint8Array {
+    const made = this.madeOf<Uint8Array>(name);
+    if (made)
+      return made;
     const column = this.get(name, count);
     for (let i = 0; !this.isChecked && i < column.length; i++)
       if (!(column[i] >= 0 && column[i] < limit))
@@ -252,18 +291,19 @@ function parentsOf(up: Uint32Array): Uint32Array {
   return up.map((n, i) => (i ? i - n : 0));
 }
 
-function depthsOf(parent: Uint32Array): Uint16Array | Uint32Array {
+function depthsOf(parent: Uint32Array): Model["nodes"]["depth"] {
   const depth = new Uint32Array(parent.length);
   let deepest = 0;
   for (let i = 1; i < parent.length; i++)
     deepest = Math.max(deepest, depth[i] = depth[parent[i]] + 1);
-  return deepest < 1 << 16 ? Uint16Array.from(depth) : depth;
+  return deepest < 1 << 8 ? Uint8Array.from(depth)
+    : deepest < 1 << 16 ? Uint16Array.from(depth) : depth;
 }
 
 function readNodes(columns: Columns, nFrames: number): Model["nodes"] {
   const parent = columns.make("node_parent", () => parentsOf(columns.passing("node_up")));
   const count = parent.length;
-  const frame = columns.whole("node_frame", count);
+  const frame = columns.narrow("node_frame", count);
   if (!count)
     fail("its tree of stacks has no root");
   for (let i = 1; !columns.isChecked && i < count; i++)
@@ -287,7 +327,7 @@ function readRows(columns: Columns, nSites: number, nThreads: number): Rows {
   return rows;
 }
 
-function sumRows(site: Uint32Array, values: Float64Array, nSites: number): Float64Array {
+function sumRows(site: Uint32Array, values: Column, nSites: number): Float64Array {
   const sums = new Float64Array(nSites);
   for (let i = 0; i < site.length; i++)
     sums[site[i]] += values[i];
@@ -295,7 +335,8 @@ function sumRows(site: Uint32Array, values: Float64Array, nSites: number): Float
 }
 
 // Alone, a row may be below zero where one thread frees what another allocated.
-const notBelowZero = (ages: Float64Array) => ages.map((age) => Math.max(0, age));
+const notBelowZero = (ages: Column): Column =>
+  ages.some((age) => age < 0) ? ages.map((age) => Math.max(0, age)) : ages;
 
 // Where every site has one row, as with one thread, they are the same numbers.
 function addUp(rows: Rows, sites: Sites): void {
@@ -306,12 +347,15 @@ function addUp(rows: Rows, sites: Sites): void {
   const sum = (key: keyof Numbers) => isOne ? rows[key] : sumRows(site, rows[key], sites.count);
   for (const key of SUMS)
     put(sites, key, () => key === "ageNs" ? notBelowZero(sum(key)) : sum(key));
-  put(sites, "firstNs", () => timesOf(rows, rows.firstNs, sites.count, Math.min));
-  put(sites, "lastNs", () => timesOf(rows, rows.lastNs, sites.count, Math.max));
+  const times = (ns: Column, pick: (a: number, b: number) => number) =>
+    isOne && rows.nAlloc.every((n, i) => n > 0 || ns[i] === 0) ? ns
+      : timesOf(rows, ns, sites.count, pick);
+  put(sites, "firstNs", () => times(rows.firstNs, Math.min));
+  put(sites, "lastNs", () => times(rows.lastNs, Math.max));
 }
 
 function timesOf(
-  rows: Rows, ns: Float64Array, nSites: number, pick: (a: number, b: number) => number,
+  rows: Rows, ns: Column, nSites: number, pick: (a: number, b: number) => number,
 ): Float64Array {
   const { site, nAlloc } = rows;
   const times = new Float64Array(nSites);
@@ -339,7 +383,7 @@ function sitesOfCells(step: Uint32Array, end: Uint32Array, nSites: number): Uint
 
 function readSnapshots(columns: Columns, nSites: number): Snapshots {
   const ns = columns.numbers("snap_ns");
-  const nCells = columns.get("cell_step").length;
+  const nCells = columns.lengthOf("cell_step", "cell_site");
   const end = columns.ends("snap_end", nCells);
   const count = ns.length;
   if (end.length !== count || (count ? end[count - 1] : 0) !== nCells)
@@ -423,14 +467,15 @@ export function decode(block: ArrayBuffer | Uint8Array, known: Known | null = nu
   return decodeKnown(block, known).model;
 }
 
-// Also what a second decoding of the same bytes need not find out again.
+// Also what a second decoding of the same bytes need not find out again, and where columns lie.
 export function decodeKnown(
   block: ArrayBuffer | Uint8Array, known: Known | null = null,
-): { model: Model; known: Known } {
+): { model: Model; known: Known; places: Record<string, Place> } {
   const bytes = aligned(block);
   const { columns: places, ...facts } = readFacts(bytes);
   const columns = new Columns(bytes, places, known);
-  return { model: readModel(columns, facts), known: columns.made };
+  const model = readModel(columns, facts);
+  return { model, known: known ?? { made: columns.made, places: null }, places };
 }
 
 function readModel(columns: Columns, facts: Facts): Model {

@@ -3,16 +3,17 @@
 // What takes long, as errands that somebody else can run: a worker, so that the page never waits,
 // or this thread where there is none. What is asked and what is answered is all here.
 //
-//  1. load     a packed or plain block      → the block, what decoding made of it, and the first
-//                                             picture of it
+//  1. load     a packed or plain block      → what is needed of the block, what decoding made of
+//                                             it, and the first picture of it
 //  2. picture  stacks, and how to see them  → all that a tree and a table of them need
 //
 // An answer holds nothing that whoever asked could not find out by itself, by the same functions:
 // it is put where they look first (keepFound), and what is missing there they make. So no number
 // depends on whether there are workers. Nothing is kept between errands.
 
-import { decodeKnown, type Known } from "./decode.ts";
+import { compacted } from "./compact.ts";
 import { changedOf, type Changed } from "./curves.ts";
+import { decodeKnown, type Known } from "./decode.ts";
 import { siteKeys, type SiteKeys } from "./groups.ts";
 import { makeView, type Blame, type Judged, type Look, type View } from "./look.ts";
 import type { Model } from "./model.ts";
@@ -132,11 +133,12 @@ async function load(
   const UNPACKING = 0.5; // of the time
   const block = typeof data === "number"
     ? await unpacked({ count: data, next }, (part) => tell(UNPACKING * part)) : data;
-  const { model, known } = decodeKnown(block);
+  const { model, known, places } = decodeKnown(block);
   tell(UNPACKING + 0.1);
   const found = find(makeView(model, picture.look), picture);
   tell(UNPACKING + 0.4);
-  return { block, known, found, changed: changedOf(model) };
+  const changed = changedOf(model);
+  return { ...compacted(block, places, known), found, changed };
 }
 
 const runners: {

@@ -8,7 +8,7 @@
 import { classCount, classesInPieces, shareOut } from "./classes.ts";
 import type { Group, GroupKind, GroupNumbers, Groups } from "./groups.ts";
 import { isNarrow, type View } from "./look.ts";
-import type { Model } from "./model.ts";
+import type { Column, Model } from "./model.ts";
 import { NONE } from "./names.ts";
 import { threadOf, weighIn } from "./narrow.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
@@ -55,7 +55,7 @@ type Owners = Uint32Array;
 
 // Column by column: there are millions of rows, and few threads.
 function addUp(all: Writable<Group>[], key: keyof GroupNumbers | "weight", sign: number,
-  values: Float64Array, owners: Owners): void {
+  values: Column, owners: Owners): void {
   const sums = new Float64Array(all.length);
   for (let i = 0; i < owners.length; i++)
     if (owners[i] !== NONE)

@@ -42,12 +42,15 @@ export const Layer = { own: 0, library: 1, folded: 2 } as const;
 export interface Nodes {
   count: number;
   parent: Uint32Array;
-  frame: Uint32Array;
-  depth: Uint16Array | Uint32Array; // of the root 0
+  frame: Uint16Array | Uint32Array;
+  depth: Uint8Array | Uint16Array | Uint32Array; // of the root 0
 }
 
-// What rows and sites count. All exact integers.
-export type Numbers = Record<NumberKey, Float64Array>;
+// Of these few types all columns of numbers are: loops are quick over one or two.
+export type Column = Float64Array | Uint32Array;
+
+// What rows and sites count. All exact integers. Columns of nothing but 0 may be one array.
+export type Numbers = Record<NumberKey, Column>;
 
 // Of a row or a site, live at the end: what is from before a reset is among it.
 export function liveBytesAt(of: Numbers, i: number): number {
@@ -62,7 +65,7 @@ export interface Sites extends Numbers {
   node: Uint32Array;
   kind: Uint8Array;
   call: Uint8Array; // by which its blocks came: an index in the words' calls
-  ownMax: Float64Array;
+  ownMax: Column;
 }
 
 export interface Rows extends Numbers {
@@ -75,7 +78,7 @@ export interface Histograms {
   count: number;
   site: Uint32Array;
   bucket: Uint8Array; // 0..31 sizes, 32..79 lifetimes
-  number: Float64Array;
+  number: Column;
 }
 
 export const SnapshotKind = { timed: 0, peak: 1, end: 2 } as const;

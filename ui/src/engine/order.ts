@@ -57,7 +57,9 @@ function* arrange(tree: Tree): Pieces<Arranged> {
       yield;
   }
   firstChild[count] = count;
-  const name = nodes.map((node) => all.name[node]);
+  const name = all.name.slice();
+  for (let node = 0; node < count; node++)
+    name[node] = all.name[nodes[node]];
   yield;
   const step = nodes.map((node) => all.step[node]);
   yield;

@@ -12,7 +12,7 @@
 
 import { isKeptKnown, keptColumn } from "./kept.ts";
 import { columnAt, heapSums, leastBetween, prepareColumn } from "./keyframes.ts";
-import { SiteKind, SnapshotKind, type Model, type Numbers } from "./model.ts";
+import { SiteKind, SnapshotKind, type Column, type Model, type Numbers } from "./model.ts";
 import { atOnce, Few, type Pieces } from "./pieces.ts";
 
 export type Measure = "peak" | "live" | "total" | "grown" | "leak" | "temp";
@@ -127,7 +127,7 @@ function weighSinceReset(model: Model, question: Question): Float64Array {
   return weights.map((weight) => Math.max(0, weight));
 }
 
-function pick(numbers: Numbers, measure: Measure, inBytes: boolean): Float64Array {
+function pick(numbers: Numbers, measure: Measure, inBytes: boolean): Column {
   if (measure === "peak")
     return inBytes ? numbers.peakBytes : numbers.peakBlocks;
   if (measure === "temp")

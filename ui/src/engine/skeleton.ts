@@ -21,7 +21,7 @@ export interface Skeleton {
   count: number; // node 0 is the root
   levels: Uint32Array; // where each depth begins, and past the last one `count`
   parent: Uint32Array; // of the root: 0
-  name: Uint32Array;
+  name: Uint16Array | Uint32Array;
   firstChild: Uint32Array; // count + 1: where the children of the next node begin, these end
   first: Uint32Array; // slots of the stacks through a node, from `first`
   past: Uint32Array; // up to `past`
@@ -274,13 +274,21 @@ function levelsOf({ count, depth }: Walk): Uint32Array {
   return levels;
 }
 
+// Room for names, two bytes each where that is enough.
+function namesFor({ count }: Walk, { name }: Forest): Uint16Array | Uint32Array {
+  let most = 0;
+  for (let i = 0; i < name.length; i++)
+    most = Math.max(most, name[i]);
+  return most < 1 << 16 ? new Uint16Array(count) : new Uint32Array(count);
+}
+
 // From the order of the walk to that of levels: within a level both are the same.
 function layOut(walk: Walk, forest: Forest): Skeleton {
   const { count, depth, step, nSlots } = walk;
   const column = (n = count) => new Uint32Array(n);
   const levels = levelsOf(walk);
   const skeleton: Skeleton = {
-    count, levels, parent: column(), name: column(), firstChild: column(count + 1),
+    count, levels, parent: column(), name: namesFor(walk, forest), firstChild: column(count + 1),
     first: column(), past: column(), step: column(), more: Uint32Array.from(walk.more),
     slots: { count: nSlots, stack: walk.stack.slice(0, nSlots), node: column(nSlots) },
   };
