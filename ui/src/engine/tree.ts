@@ -49,7 +49,7 @@ export class Tree {
   readonly count: number; // node 0 is the root
   readonly levels: Uint32Array; // where each depth begins, and past the last one `count`
   readonly parent: Uint32Array; // of the root: 0
-  readonly name: Skeleton["name"]; // equal for what is one name, also in another tree of the same model
+  readonly name: Skeleton["name"]; // equal for what is one name, also in other trees of the model
   readonly firstChild: Uint32Array; // count + 1: where those of the next begin, its children end
   readonly isDiff: boolean;
   private rows = 0; // 0: not counted yet
