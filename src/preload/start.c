@@ -122,7 +122,6 @@ static void note_own_object(void)
 static bool is_to_be_recorded(void)
 {
   tide_environment_read(&environment);
-  tide_loader_set_program(environment.headers, environment.n_headers);
   tide_options_parse(environment.options, options);
   tide_exec_target_init(options->follow ? options->door : "");
   if (tide_sandbox_inherited(options->filters)) {
@@ -161,6 +160,7 @@ static bool describe_image(struct tide_host_image *ret_image)
   tide_real_resolve();
   bool ok = is_to_be_recorded(), own_malloc = ok && tide_defined_before(&tide_real, "malloc");
   if (ok) {
+    tide_loader_set_program(environment.headers, environment.n_headers);
     tide_exec_env_init(environment.preload, environment.options, options->follow);
     note_own_object();
     *ret_image = (struct tide_host_image){
