@@ -347,10 +347,11 @@ static void forget_request(void *context, struct MHD_Connection *connection, voi
                            enum MHD_RequestTerminationCode how)
 {
   struct pending *pending = *request_context;
-  if (pending)
-    tide_buf_done(&pending->posted);
+  if (!pending)
+    return;
+  tide_buf_done(&pending->posted);
   free(pending->query);
-  if (pending && pending->forget)
+  if (pending->forget)
     pending->forget(pending->kept);
   free(pending);
   *request_context = NULL;
