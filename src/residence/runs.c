@@ -39,9 +39,9 @@ static struct tide_run_at slab_of(uint64_t block, uint64_t size, uint64_t page)
     return alone;
   while (bytes % class)
     bytes += page;
-  while (lo % page && block - lo < bytes)
+  while (lo & (page - 1) && block - lo < bytes)
     lo -= class;
-  return lo % page ? alone : (struct tide_run_at){lo, lo + bytes, class, bytes / class};
+  return lo & (page - 1) ? alone : (struct tide_run_at){lo, lo + bytes, class, bytes / class};
 }
 
 static struct tide_run_at small_page_of(uint64_t block, uint64_t size, uint64_t page)
@@ -149,12 +149,13 @@ void tide_runs_pass(struct tide_runs *runs, const struct tide_recorded_block *bl
 {
   if (runs->layout == TIDE_RUNS_NONE)
     return;
-  struct tide_run_at at =
-      tide_run_of(runs->layout, block->lo, block->hi - block->lo, runs->space->page_bytes);
-  if (!runs->now.class || block->lo >= runs->now.hi) {
+  uint64_t size = block->hi - block->lo, class = runs->now.class;
+  if (!class || block->lo >= runs->now.hi) {
+    struct tide_run_at at = tide_run_of(runs->layout, block->lo, size, runs->space->page_bytes);
     begin_run(runs, &at, block);
     return;
   }
-  runs->is_unclear |= at.class != runs->now.class || (block->lo - runs->first) % at.class;
+  // Where the run of each block begins was looked for before: most of what a look at redis cost.
+  runs->is_unclear |= class_of(size) != class || (block->lo - runs->first) % class;
   count_block(runs, block->site);
 }
