@@ -136,6 +136,8 @@ static void judge_rust_symbol(const char *name, bool is_defined, struct target_e
     elf->rust.memalign = true;
   if (name[0] != '_' || !is_defined || !strchr("RZ_", name[1]))
     return;
+  if (name[1] != '_' && !strstr(name, "7___rustc")) // as hardly any name of a program in C++ has
+    return;
   name = tide_rust_plain_name(name, plain);
   if (strncmp(name, "__r", 3) != 0) // as all of these begin; a program in C++ has many others
     return;
@@ -249,6 +251,8 @@ static enum tide_rust_kind rust_kind(const struct file *file, const struct texts
 {
   if (elf->rust.own || (elf->rust.shims && elf->rust.separately))
     return elf->rust.library ? TIDE_RUST_OF_LIBRARY : TIDE_RUST_OF_ITS_OWN;
+  if (in->comment && !elf->rust.shims && !is_compiled_by_rust(file, in))
+    return TIDE_RUST_NONE; // the least to read
   if (!has_text(file, in->rodata, "memory allocation of ") ||
       (!elf->rust.shims && !is_compiled_by_rust(file, in)))
     return TIDE_RUST_NONE;
