@@ -35,7 +35,7 @@ def seen(report):
     image = report["image"]
     told = {"program": image["program"], "marks": image["marks"], "threads": image["threads"],
             "allocators": image["allocators"], "totals": report["totals"],
-            "pages": report["pages"], "events": report["events"],
+            "pages": report["pages"], "events": report.get("events"),
             "completeness": report["completeness"],
             "sites": sorted((site_of(site, report["site_defaults"])
                              for site in report["sites"]),
