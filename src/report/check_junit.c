@@ -2,7 +2,7 @@
 //
 // JUnit's XML as GitLab, Jenkins and others read it: a suite per capture, a test case per budget. A
 // broken budget is a failure, one that cannot be told an error. XML 1.0 has no place for most
-// control characters, escaped or not: they become '?'.
+// control characters, nor for U+FFFE and U+FFFF, escaped or not: they become '?'.
 #include "report/check.h"
 
 #include "base/alloc.h"
@@ -10,6 +10,11 @@
 #include "words/check_words.h"
 
 #include <string.h>
+
+static bool is_no_character(const char *c)
+{
+  return strncmp(c, "\xef\xbf\xbe", 3) == 0 || strncmp(c, "\xef\xbf\xbf", 3) == 0;
+}
 
 static void write_xml(struct tide_sink *sink, const char *text)
 {
@@ -21,7 +26,13 @@ static void write_xml(struct tide_sink *sink, const char *text)
     case '>': tide_sink_text(sink, "&gt;"); break;
     case '"': tide_sink_text(sink, "&quot;"); break;
     case '\n': tide_sink_text(sink, "&#10;"); break;
-    default: tide_sink_bytes(sink, (unsigned char)*c < 0x20 || *c == 0x7f ? "?" : c, 1);
+    default:
+      if (is_no_character(c)) {
+        tide_sink_text(sink, "?");
+        c += 2;
+      } else {
+        tide_sink_bytes(sink, (unsigned char)*c < 0x20 || *c == 0x7f ? "?" : c, 1);
+      }
     }
   }
   tide_buf_done(&scratch);

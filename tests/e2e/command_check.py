@@ -617,6 +617,24 @@ def read_sarif(document):
 
 
 @test
+def check_odd_names(ground):
+    """A program may have any name; each format has a way to say it."""
+    name = b"p\xef\xbf\xbf\xef\xbf\xbe\x01\x1b\x7f\xff%\r\n<&>'\"::,"
+    odd = os.path.join(os.fsencode(ground.scratch), name)
+    made(ground)
+    os.rename(ground.scratch / "prog", odd)
+    words = ("-f", "-o", "x.tide", "--max-peak", "1", "--", os.fsdecode(odd))
+    case = xml.etree.ElementTree.fromstring(
+        check(ground, "--format", "junit", *words, status=1).stdout).find(".//testcase")
+    expect(case.get("classname") == "p?????\ufffd%?\n<&>'\"::,", f"{case.attrib}")
+    done = check(ground, "--format", "github", *words, status=1)
+    expect(len(done.stdout.splitlines()) == 2 and "%25%0D%0A<" in done.stdout, done.stdout)
+    document = json.loads(check(ground, "--format", "sarif", *words, status=1).stdout)
+    text = document["runs"][0]["results"][0]["message"]["text"]
+    expect(text.startswith("p\uffff\ufffe\x01\x1b\x7f\ufffd%\r\n<"), text)
+
+
+@test
 def check_spots(ground):
     """A budget that no place in the sources is known for is annotated at its own line, and one that
     is no line of a file is told of at the capture; kept ones are no results."""
