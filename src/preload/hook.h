@@ -63,6 +63,14 @@ bool tide_around_is_used(void);
   __attribute__((visibility("default"))) ret name types;
 #include "store/hooks.def"
 
+// What a hook ends with, and jumps to: whoever called the hook is the caller of it, too. Apart, so
+// that a hook which only jumps on has no registers to save.
+#ifdef __OPTIMIZE__
+#define TIDE_JUMPED_TO __attribute__((noinline)) static
+#else // it would be called, and the hook in between
+#define TIDE_JUMPED_TO TIDE_HOT
+#endif
+
 // What a captured pc says of a hooked function: whose allocator it stands for matters not here,
 // where there is one; which call it is does.
 #define TIDE_TAG_OF(name, role)                                                                    \

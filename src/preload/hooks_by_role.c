@@ -23,6 +23,11 @@
 #define JUMPS_jemalloc false
 #define JUMPS_cxx (!tide_real.owns_new)
 
+// What is done where it does more: apart from the hook where it may only jump.
+#define MORE_libc TIDE_HOT
+#define MORE_jemalloc TIDE_HOT
+#define MORE_cxx TIDE_JUMPED_TO
+
 // Is the gate to be held while the real one works? Operators may call malloc as anybody would, if
 // only when memory is short.
 #define HOLDS_libc tide_real.holds
@@ -44,10 +49,8 @@ static const char nothrow; // std::nothrow carries nothing: any address will do
 // held gate: of operators that throw, the sibling that returns NULL is asked, and only its refusal
 // is taken to the one that throws.
 #define ALLOCATES(name, role, family, types, size, alignment, asked, asked_args, throws)           \
-  void *name PARAMS types                                                                          \
+  MORE_##family void *name##_recorded PARAMS types                                                 \
   {                                                                                                \
-    if (TIDE_LIKELY(JUMPS_##family && tide_real.name))                                             \
-      return tide_real.name ARGS types;                                                            \
     __typeof__(tide_real.name) real = FIND_##family(name);                                         \
     if (!real)                                                                                     \
       return tide_plain_alloc(alignment, size);                                                    \
@@ -58,6 +61,11 @@ static const char nothrow; // std::nothrow carries nothing: any address will do
       p = real ARGS types;                                                                         \
     TIDE_RECORD(p, size, TIDE_TAG_OF(#name, role));                                                \
     return p;                                                                                      \
+  }                                                                                                \
+  void *name PARAMS types                                                                          \
+  {                                                                                                \
+    return JUMPS_##family && tide_real.name ? tide_real.name ARGS types                            \
+                                            : name##_recorded ARGS types;                          \
   }
 #define MADE_ALLOC(name, family, types)                                                            \
   ALLOCATES(name, ALLOC, family, types, a, 1, real, ARGS types, false)
@@ -98,12 +106,8 @@ static const char nothrow; // std::nothrow carries nothing: any address will do
   }
 
 #define MADE_FREE(name, family, types)                                                             \
-  void name PARAMS types                                                                           \
+  MORE_##family void name##_recorded PARAMS types                                                  \
   {                                                                                                \
-    if (TIDE_LIKELY(JUMPS_##family && tide_real.name)) {                                           \
-      tide_real.name ARGS types;                                                                   \
-      return;                                                                                      \
-    }                                                                                              \
     __typeof__(tide_real.name) real = FIND_##family(name);                                         \
     if (!real) {                                                                                   \
       free(a);                                                                                     \
@@ -112,6 +116,13 @@ static const char nothrow; // std::nothrow carries nothing: any address will do
     if (!JUMPS_##family && a)                                                                      \
       tide_record_free(&tide_self, a);                                                             \
     TIDE_CALL_HOLDING_VOID(HOLDS_##family, real ARGS types);                                       \
+  }                                                                                                \
+  void name PARAMS types                                                                           \
+  {                                                                                                \
+    if (JUMPS_##family && tide_real.name)                                                          \
+      tide_real.name ARGS types;                                                                   \
+    else                                                                                           \
+      name##_recorded ARGS types;                                                                  \
   }
 
 #define TIDE_HOOK(name, real, family, role, ret, types) MADE_##role(name, family, types)

@@ -12,13 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __OPTIMIZE__
-#define JUMPED_TO __attribute__((noinline)) static
-#else // it would be called, and malloc() in between
-#define JUMPED_TO TIDE_HOT
-#endif
-
-JUMPED_TO void *malloc_recorded(size_t n)
+TIDE_JUMPED_TO void *malloc_recorded(size_t n)
 {
   void *p = tide_real.malloc(n);
   if (TIDE_LIKELY(p))
@@ -34,7 +28,7 @@ void *malloc(size_t n)
   return TIDE_PASSES(n) ? tide_real.malloc(n) : malloc_recorded(n);
 }
 
-JUMPED_TO void *calloc_recorded(size_t n, size_t each)
+TIDE_JUMPED_TO void *calloc_recorded(size_t n, size_t each)
 {
   void *p = tide_real.calloc(n, each);
   if (TIDE_LIKELY(p))
@@ -98,7 +92,7 @@ TIDE_HOT void *resize(void *old, size_t n, struct tide_regs r)
   return p;
 }
 
-JUMPED_TO void *realloc_recorded(void *old, size_t n)
+TIDE_JUMPED_TO void *realloc_recorded(void *old, size_t n)
 {
   return resize(old, n, RESIZE_REGS());
 }
@@ -117,7 +111,7 @@ void *realloc(void *old, size_t n)
   return resize_passes(old, n) ? tide_real.realloc(old, n) : realloc_recorded(old, n);
 }
 
-JUMPED_TO void *reallocarray_recorded(void *old, size_t n, size_t each)
+TIDE_JUMPED_TO void *reallocarray_recorded(void *old, size_t n, size_t each)
 {
   return resize(old, n * each, RESIZE_REGS());
 }
