@@ -14,8 +14,8 @@
 #include <time.h>
 
 // Where samples alone are recorded, each of them reads the clock, and the beat brings nothing but
-// news of libraries: waking up is most of what it costs.
-enum { LONGEST_BEAT_MS = 8, LONGEST_SAMPLED_MS = 64 };
+// news of libraries, from processes with the agent: waking up is most of what it costs.
+enum { LONGEST_BEAT_MS = 8, LONGEST_NEWS_MS = 64, LONGEST_SAMPLED_MS = 1000 };
 
 struct tide_heart {
   pthread_t thread;
@@ -25,6 +25,7 @@ struct tide_heart {
   struct store {
     struct tide_store_header *header;
     uint32_t pid, objects_changed;
+    bool has_agent;
   } * stores;
   size_t n, cap;
   tide_heart_heard *heard;
@@ -49,10 +50,14 @@ static bool raise_all(struct tide_heart *heart, uint32_t passed_ms)
 
 static uint32_t longest_ms(const struct tide_heart *heart)
 {
-  for (size_t i = 0; i < heart->n; i++)
+  uint32_t longest = LONGEST_SAMPLED_MS;
+  for (size_t i = 0; i < heart->n; i++) {
     if (!__atomic_load_n(&heart->stores[i].header->sample_bits, __ATOMIC_RELAXED))
       return LONGEST_BEAT_MS;
-  return LONGEST_SAMPLED_MS;
+    if (heart->stores[i].has_agent)
+      longest = LONGEST_NEWS_MS;
+  }
+  return longest;
 }
 
 // Waits for so long, or for a change: a store came, or the end.
@@ -60,7 +65,8 @@ static void wait_for_change(struct tide_heart *heart, uint32_t ms)
 {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += (long)ms * 1000000L;
+  until.tv_sec += ms / 1000;
+  until.tv_nsec += (long)(ms % 1000) * 1000000L;
   if (until.tv_nsec >= 1000000000L) {
     until.tv_nsec -= 1000000000L;
     until.tv_sec++;
@@ -128,7 +134,7 @@ void tide_heart_free(struct tide_heart *heart)
   free(heart);
 }
 
-uint32_t *tide_heart_add(struct tide_heart *heart, int fd, uint32_t pid)
+uint32_t *tide_heart_add(struct tide_heart *heart, int fd, uint32_t pid, bool has_agent)
 {
   struct tide_store_header *store =
       mmap(NULL, TIDE_STORE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -136,7 +142,7 @@ uint32_t *tide_heart_add(struct tide_heart *heart, int fd, uint32_t pid)
     return NULL;
   pthread_mutex_lock(&heart->lock);
   TIDE_GROW(heart->stores, heart->n, heart->cap);
-  heart->stores[heart->n++] = (struct store){store, pid, 0};
+  heart->stores[heart->n++] = (struct store){store, pid, 0, has_agent};
   pthread_cond_signal(&heart->change);
   pthread_mutex_unlock(&heart->lock);
   return &store->pulse.beat;

@@ -62,6 +62,7 @@ struct tide_watch {
   // The watch's own.
   struct tide_desk *desk; // NULL: nobody can tell us anything
   struct tide_heart *heart;
+  bool has_agents; // a process has come with the agent: its fork children, too, come by the door
   struct tide_lookout *lookout;
   struct tide_absents *absents;
   uint64_t absents_ns; // CLOCK_MONOTONIC: when to look for them next

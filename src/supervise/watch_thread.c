@@ -239,6 +239,7 @@ static void take_in_visit(struct tide_watch *watch, const struct tide_door_visit
     w->view.fd = -1;
     w->broken = true;
   }
+  watch->has_agents |= visit->has_agent || watch->options.is_attached;
   excuse_visitor(watch, visit, &w->view);
   uint32_t before = end_predecessor(watch, visit);
   if (!before) {

@@ -255,7 +255,7 @@ uint64_t tide_watch_look_around(struct tide_watch *watch)
       continue;
     if (now_ns >= w->look_ns) {
       if (!w->beat)
-        w->beat = tide_heart_add(watch->heart, w->view.fd, w->visit.pid);
+        w->beat = tide_heart_add(watch->heart, w->view.fd, w->visit.pid, watch->has_agents);
       w->look_ns = now_ns + (RETRY_NS << w->n_retries);
       w->n_retries += w->n_retries < MAX_RETRY_DOUBLINGS;
       if (tide_watched_is_ready(watch, w, now_ns)) {
