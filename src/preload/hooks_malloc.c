@@ -12,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// The ways of what is no sample are short, and come first: from here they lie in one cache line,
+// which a program that seldom allocates has to fetch each time.
+#define IN_A_LINE __attribute__((aligned(64)))
+
 TIDE_JUMPED_TO void *malloc_recorded(size_t n)
 {
   void *p = tide_real.malloc(n);
@@ -23,7 +27,7 @@ TIDE_JUMPED_TO void *malloc_recorded(size_t n)
 
 // Both ways are jumps: whoever called malloc is the caller of what it leads to, and what is no
 // sample has to save no registers.
-void *malloc(size_t n)
+IN_A_LINE void *malloc(size_t n)
 {
   return TIDE_PASSES(n) ? tide_real.malloc(n) : malloc_recorded(n);
 }
@@ -63,9 +67,9 @@ TIDE_HOT void free_exactly(void *p)
 }
 
 // What is no sample is freed with a jump, as malloc does it; so may be NULL.
-void free(void *p)
+IN_A_LINE void free(void *p)
 {
-  if (TIDE_UNLIKELY(!tide_self.thread)) {
+  if (TIDE_LIKELY(!tide_self.thread)) {
     if (tide_sample_is_none(p))
       tide_real.free(p);
     else if (p)

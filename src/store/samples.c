@@ -15,7 +15,7 @@ struct tide_samples tide_samples = {.filter = AT_ONE, .ones = TIDE_FILTER_ALL};
 
 enum { FIRST_ENTRIES = 128 };
 enum { COUNT_MOST = UINT8_MAX }; // stays for good: then every free there is looked up
-enum { CROWDED = 16 };           // counts for each sample
+enum { CROWDED = 32 };           // counts for each sample
 
 static uint32_t n_counts(uint32_t level)
 {

@@ -7,14 +7,16 @@
 //
 // Of every free it is asked whether the block is a sample. The filter answers for most that are
 // none with one load: it counts the live samples by the hashes of their addresses, in tables of
-// three sizes. All are kept up to date; the smallest that is not crowded is asked, so that it stays
-// in the caches. The hash has as many bits as the index of the largest; what is set in it besides,
-// ones, tells which table is asked, and leaves as many bits of it as that has:
+// four sizes. All are kept up to date; the smallest that is not crowded is asked, so that it stays
+// in the caches and leaves the rest of them to the program. The hash has as many bits as the index
+// of the largest; what is set in it besides, ones, tells which table is asked, and leaves as many
+// bits of it as that has:
 //
-//     count at      hash | ones       ones
-//     2^13 counts   from 2^19 - 2^13  2^19 - 2^13
-//     2^16 counts   from 2^20 - 2^16  2^20 - 2^16
-//     2^19 counts   from 2^20         2^20
+//     count at      hash | ones         ones
+//     2^10 counts   from 2^19 - 2^10    2^19 - 2^10
+//     2^13 counts   from 2^20 - 2^13    2^20 - 2^13
+//     2^16 counts   from 3*2^19 - 2^16  3*2^19 - 2^16
+//     2^19 counts   from 3*2^19         3*2^19
 //
 // Before there are samples, and where all events are recorded, ones leaves one count, which is 1.
 // Of what the filter does not answer the table itself is asked, without the lock: whoever changes
@@ -24,9 +26,9 @@
 #include "store/writer.h"
 
 enum {
-  TIDE_FILTER_LEVELS = 3,
+  TIDE_FILTER_LEVELS = 4,
   TIDE_FILTER_BITS = 19, // of a hash
-  TIDE_FILTER_FIRST_BITS = 13,
+  TIDE_FILTER_FIRST_BITS = 10,
   TIDE_FILTER_STEP_BITS = 3,
   TIDE_FILTER_ALL = (1 << TIDE_FILTER_BITS) - 1,
 };
