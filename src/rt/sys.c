@@ -37,7 +37,7 @@ static struct piece first, once_small, once_large;
 enum {
   FIRST_BYTES = 896 << 10,
   ONCE_SMALL_BYTES = 128 << 10,
-  ONCE_LARGE_BYTES = 65 << 20, // nothing, where the kernel refuses so much
+  ONCE_LARGE_BYTES = 65 << 20, // nothing, where the kernel refuses so much, or it is scarce
   LINE_BYTES = 128,
   SMALL_BYTES = 4096,
 };
@@ -116,9 +116,18 @@ static bool is_in_first(const void *p)
   return (uint64_t)p - (uint64_t)first.at < first.bytes + once_small.bytes + once_large.bytes;
 }
 
+// What is mapped in advance would be missing in a program that may not have more.
+static bool is_space_limited(void)
+{
+  struct rlimit limit;
+  return !tide_sys_failed(TIDE_SYS(SYS_prlimit64, 0, RLIMIT_AS, 0, &limit)) &&
+         limit.rlim_cur != RLIM_INFINITY;
+}
+
 void *tide_sys_map_first(size_t bytes, bool *ret_wipes)
 {
-  uint64_t small_bytes = FIRST_BYTES + ONCE_SMALL_BYTES, large_bytes = ONCE_LARGE_BYTES;
+  uint64_t small_bytes = FIRST_BYTES + ONCE_SMALL_BYTES;
+  uint64_t large_bytes = is_space_limited() ? 0 : ONCE_LARGE_BYTES;
   char *p = tide_sys_map_kept(small_bytes + large_bytes);
   if (!p)
     p = tide_sys_map_kept(small_bytes + (large_bytes = 0));
@@ -275,13 +284,18 @@ void tide_sys_adopt_map(void *p, size_t bytes)
   tide_sys_count_mapped((int64_t)tide_sys_whole_pages(bytes));
 }
 
+static bool is_scarce; // address space: what is ours is missing in the program
+
 static void raise_limit(int resource, uint64_t bytes)
 {
   struct rlimit limit = {0};
-  if (tide_sys_failed(TIDE_SYS(SYS_prlimit64, 0, resource, 0, &limit)))
+  if (tide_sys_failed(TIDE_SYS(SYS_prlimit64, 0, resource, 0, &limit)) ||
+      limit.rlim_cur == RLIM_INFINITY)
     return;
-  if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_max - limit.rlim_cur < bytes)
+  if (limit.rlim_max - limit.rlim_cur < bytes) {
+    is_scarce |= resource == RLIMIT_AS;
     return;
+  }
   limit.rlim_cur += bytes;
   TIDE_SYS(SYS_prlimit64, 0, resource, &limit, 0);
 }
@@ -336,6 +350,27 @@ void *tide_sys_map_once(size_t bytes)
 {
   void *p = from_first(bytes <= SMALL_BYTES ? &once_small : &once_large, bytes);
   return p ? p : map_wiped(bytes);
+}
+
+static void give_back(char *from, const char *end)
+{
+  if (end > from)
+    TIDE_SYS(SYS_munmap, from, end - from);
+}
+
+void *tide_sys_map_aligned(size_t bytes)
+{
+  char *p = tide_sys_map_once(2 * bytes), *end = p ? p + 2 * bytes : NULL;
+  char *at = p ? p + (-(uint64_t)p & (bytes - 1)) : NULL;
+  bool is_reserve = (uint64_t)p - (uint64_t)reserve.at < reserve.bytes;
+  bool is_own_mapping = p && !is_in_first(p) && !is_reserve;
+  if (TIDE_UNLIKELY(is_scarce) && is_own_mapping && !tide_sys_confined) {
+    tide_sys_forget_map(p, 2 * bytes);
+    give_back(p, at);
+    give_back(at + bytes, end);
+    tide_sys_adopt_map(at, bytes);
+  }
+  return at;
 }
 
 void tide_sys_forget_map(void *p, size_t bytes)

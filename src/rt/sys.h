@@ -87,6 +87,9 @@ void *tide_sys_map_table(size_t bytes);
 // As tide_sys_map_private(), at an address that is nothing else's in any fork child: a child's
 // thread may remember it, and must find zeros there.
 void *tide_sys_map_once(size_t bytes);
+// The same, at a multiple of its size, a power of two: what that takes besides is address space,
+// which is given back where it would be missing in the program.
+void *tide_sys_map_aligned(size_t bytes);
 // The same, but a fork child keeps its copy.
 void *tide_sys_map_kept(size_t bytes);
 // For mappings made elsewhere: counts them, and keeps them out of core dumps.

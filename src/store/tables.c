@@ -90,10 +90,9 @@ static bool segment_new(void)
 {
   if (n_segments == MAX_SEGMENTS)
     return false;
-  char *p = tide_sys_map_once(2 * SEGMENT_BYTES);
+  char *p = tide_sys_map_aligned(SEGMENT_BYTES);
   if (!p)
     return false;
-  p += -(uint64_t)p & (SEGMENT_BYTES - 1);
   if (n_segments)
     advise_large(p, p + SEGMENT_BYTES);
   segments[n_segments++] = p;
