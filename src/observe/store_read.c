@@ -215,6 +215,14 @@ static uint64_t coarse_ns(const struct tide_reading *r, uint64_t ticks)
   return time_ns > start_ns ? time_ns - (time_ns - start_ns) % UNIT_NS : start_ns;
 }
 
+// The clock that the first allocations of a stack went by may be from before its cell was made.
+static uint64_t last_ns(const struct tide_reading *r, const struct tide_owner *owner,
+                        const struct tide_cell *cell)
+{
+  uint64_t first_ns = coarse_ns(r, owner->t_first), told_ns = coarse_ns(r, cell->t_last);
+  return told_ns > first_ns ? told_ns : first_ns;
+}
+
 static int64_t difference(uint64_t a, uint64_t b)
 {
   return (int64_t)(a - b);
@@ -287,7 +295,7 @@ void tide_reading_site(const struct tide_reading *r, const struct tide_whole_cel
       .before_blocks = whole->before_blocks,
       .before_bytes = whole->before_bytes,
       .first_ns = coarse_ns(r, owner->t_first),
-      .last_ns = coarse_ns(r, cell->t_last),
+      .last_ns = last_ns(r, owner, cell),
       .n_samples = whole->spreads.n_samples,
       .alloc_blocks_spread = whole->spreads.alloc_blocks,
       .alloc_bytes_spread = whole->spreads.alloc_bytes,
@@ -384,7 +392,7 @@ void tide_reading_event(struct tide_reading *r, const struct tide_cell_block *bl
       !tide_events_read(r->view, cell, &row.n, &row.weight))
     return;
   row.first_ns = coarse_ns(r, owner->t_first);
-  row.last_ns = coarse_ns(r, cell->t_last);
+  row.last_ns = last_ns(r, owner, cell);
   r->slot_events[row.thread] += row.n;
   const struct tide_before *before = r->view->before;
   if (before && tide_before_cell(before, block->first + i, &r->before)) {

@@ -172,6 +172,34 @@ def documented_lines():
     return re.findall(r"^    (tidemark report --json[^\n]* \| jq (?:.+\n)+)", text, re.M)
 
 
+ONCE = """
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noipa)) void *deep(int n)
+{
+  void *p = n ? deep(n - 1) : malloc(10);
+  __asm__("");
+  return p;
+}
+int main(void)
+{
+  for (int i = 0; i < 300; i++) {
+    if (!deep(i)) return 1;
+    if (i % 10 == 0) usleep(100);
+  }
+  return 0;
+}"""
+
+
+@test
+def times_of_a_stack_are_in_order(ground):
+    """The first allocation of a stack is no later than its latest, which is the same here."""
+    ground.record("-q", "-o", "t.tide", "--", ground.build("once", ONCE))
+    sites = report(ground, "t.tide", "--all")["sites"]
+    odd = [site for site in sites if site["first_ns"] > site["last_ns"]]
+    expect(len(sites) >= 300 and not odd, f"{len(odd)} of {len(sites)} are not: {odd[:1]}")
+
+
 @test
 def documented_lines_for_jq(ground):
     if ground.run("sh", "-c", "command -v jq").status:
