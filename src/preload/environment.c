@@ -34,6 +34,8 @@ void tide_environment_read(struct tide_environment *ret_environment)
       e.headers = aux->a_un.a_val;
     else if (aux->a_type == AT_PHNUM)
       e.n_headers = aux->a_un.a_val;
+    else if (aux->a_type == AT_BASE)
+      e.loader = aux->a_un.a_val;
     else if (aux->a_type == AT_PAGESZ)
       tide_sys_page_bytes = aux->a_un.a_val;
     else if (aux->a_type == AT_EXECFN) // a string near the very top of the stack

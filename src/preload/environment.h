@@ -12,8 +12,9 @@ struct tide_environment {
   const char *preload;         // value of LD_PRELOAD; ""
   uint64_t vdso;               // start of the vDSO; 0: none
   uint64_t headers, n_headers; // of the program; 0: not told
-  uint64_t stack_top;          // of the main thread
-  uint64_t stack_origin;       // its stack pointer when the process began
+  uint64_t loader; // where the kernel put it; 0: it was run itself, and given the program to load
+  uint64_t stack_top;    // of the main thread
+  uint64_t stack_origin; // its stack pointer when the process began
 };
 
 void tide_environment_read(struct tide_environment *ret_environment);

@@ -9,6 +9,7 @@
 #include "record/door.h"
 #include "record/host.h"
 #include "record/record.h"
+#include "rt/maps.h"
 #include "rt/sys.h"
 #include "rt/text.h"
 
@@ -71,8 +72,28 @@ static void *get_store(bool forked, uint64_t bytes)
   return options->door[0] ? store_at_door(forked, bytes) : store_in_file(forked, bytes);
 }
 
+// Of a program that the loader was given ("ld-linux-x86-64.so.2 PROGRAM") the kernel's is the
+// loader. False: it is not so, or cannot be told.
+static bool read_loaded_path(void)
+{
+  struct tide_maps maps;
+  struct tide_maps_line line = {0};
+  struct tide_line to = TIDE_LINE(tide_start_texts.program);
+  bool is_here = false;
+  if (environment.loader || !environment.headers || !tide_maps_open(&maps))
+    return false;
+  while (!is_here && tide_maps_next_line(&maps, &line))
+    is_here = environment.headers - line.lo < line.hi - line.lo && line.path[0] == '/';
+  tide_maps_close(&maps);
+  if (is_here)
+    tide_line_add(&to, line.path);
+  return is_here;
+}
+
 static void read_program_path(void)
 {
+  if (read_loaded_path())
+    return;
   long n = TIDE_SYS(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program,
                     sizeof tide_start_texts.program - 1);
   struct tide_line line = TIDE_LINE(tide_start_texts.program);

@@ -470,17 +470,19 @@ static bool gains_privilege(const char *path)
 // The ways a program can be; why says what is in the way, *ret_why is written when anything is.
 static bool is_unfit(const char *path, const struct target_elf *elf, enum tide_why *ret_why)
 {
+  bool is_loader = !elf->loader[0] && strstr(path, "/ld-linux"); // it takes preloads, too
+  const char *loader = is_loader ? path : elf->loader;
   if (!elf->is_elf)
     return false; // a script without a first line, or nothing we know: exec will tell
   if (elf->is_32_bit)
     *ret_why = TIDE_WHY_BITS_32;
   else if (elf->is_other_machine)
     *ret_why = TIDE_WHY_OTHER_MACHINE;
-  else if (!elf->loader[0])
+  else if (!loader[0])
     *ret_why = TIDE_WHY_STATIC;
-  else if (strstr(elf->loader, "ld-musl"))
+  else if (strstr(loader, "ld-musl"))
     *ret_why = TIDE_WHY_MUSL;
-  else if (!strstr(elf->loader, "ld-linux"))
+  else if (!strstr(loader, "ld-linux"))
     *ret_why = TIDE_WHY_OTHER_LOADER;
   else if (gains_privilege(path))
     *ret_why = TIDE_WHY_PRIVILEGED;

@@ -44,6 +44,26 @@ def long_command_line(ground):
 
 
 @test
+def program_given_to_the_loader(ground):
+    """The kernel runs the loader then, which takes preloads: its program is recorded and named, as
+    the command and as a child."""
+    prog = ground.program("return 0;", "prog", "-Wl,--build-id=none")
+    interp = ground.run("readelf", "-lW", prog).stdout
+    loader = re.search(r"program interpreter: (\S*/ld-linux\S*)\]", interp)
+    if not loader:
+        raise record.Skip("a loader of another name")
+    for words in ((loader[1], prog), ("sh", "-c", '"$@"; true', "sh", loader[1], prog)):
+        done = ground.record("-q", "-f", "-o", "x.tide", "--", *words)
+        expect(done.status == 0 and not done.stderr, f"{done.status}: {done.stderr}")
+        report = ground.report("x.tide", "-p", f"#{len(ground.report('x.tide')['images']) - 1}")
+        expect(report["capture"]["complete"] and report["image"]["exe"] == str(prog),
+               f"{report['capture']} {report['image']['exe']}")
+        own = [site for site in report["sites"] if site["frames"][0]["function"] == "hold"]
+        expect(sum(site["allocations"] for site in own) == 100, f"{report['totals']}")
+        expect(all(site["frames"][0]["module"] == str(prog) for site in own), "another's frames")
+
+
+@test
 def program_deleted(ground):
     prog = ground.program("return unlink(argv[0]);")
     done = ground.record("-q", "-o", "x.tide", "--", prog)
