@@ -7,7 +7,8 @@
 // variables unless the program removed them.
 //
 // dlopen looks at its caller (for $ORIGIN and RUNPATH), so ours must leave no frame: it jumps. New
-// code needs no notice; it is met when it first stands in a stack.
+// code needs no notice; it is met when it first stands in a stack. But a namespace of its own
+// (dlmopen) has a libc of its own, with a heap that no preload sees.
 
 #include "preload/exec_image.h"
 #include "preload/hook.h"
@@ -179,6 +180,18 @@ void *dlopen(const char *file, int mode)
   if (TIDE_UNLIKELY(!tide_real.dlopen))
     tide_real_resolve();
   return tide_real.dlopen(file, mode);
+}
+
+void *dlmopen(Lmid_t space, const char *file, int mode)
+{
+  tide_real_resolve();
+  struct tide_thread *t = space == LM_ID_BASE ? NULL : tide_enter(&tide_self);
+  if (t) {
+    tide_boot_note_unseen("malloc and free of libraries in a namespace of their own, by dlmopen(): "
+                          "the agent sees them");
+    tide_leave(t);
+  }
+  return tide_real.dlmopen(space, file, mode);
 }
 
 int dlclose(void *handle)

@@ -131,6 +131,15 @@ static bool get_store(bool forked)
   return true;
 }
 
+void tide_boot_note_unseen(const char *what)
+{
+  if (!tide_boot_ready() || (image.refused && *image.refused))
+    return;
+  image.refused = what; // fork children begin with it
+  tide_store.header->refused = text_of(what);
+  __atomic_fetch_or(&tide_store.header->flags, TIDE_STORE_PARTLY, __ATOMIC_RELEASE);
+}
+
 bool tide_boot_is_orphan(void)
 {
   return tide_boot_state.gate && !tide_boot_state.gate->alive &&

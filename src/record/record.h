@@ -27,6 +27,10 @@ void tide_boot_in_fork_child(struct tide_seat *seat);
 // The process ends, as far as it tells: for whoever reads a store that no supervisor kept.
 void tide_boot_note_end(void);
 
+// From now on there are blocks that come by functions that are not hooked, what: it stays. Nothing
+// is called complete any more.
+void tide_boot_note_unseen(const char *what);
+
 // Is this a fork child that has not been recorded yet and whose parent has ended?
 bool tide_boot_is_orphan(void);
 

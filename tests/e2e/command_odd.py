@@ -64,6 +64,35 @@ def program_given_to_the_loader(ground):
 
 
 @test
+def library_in_a_namespace_of_its_own(ground):
+    """It has a libc and a heap of its own, which nobody sees: so nothing is called complete."""
+    library = ground.build("libaside.so", "#include <stdlib.h>\nvoid *get(void) "
+                           "{ return malloc(50); }\n", "-shared", "-fPIC")
+    prog = ground.build("prog", """
+#include <dlfcn.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+  void *library = dlmopen(argc > 2 ? LM_ID_BASE : LM_ID_NEWLM, argv[1], RTLD_NOW);
+  void *(*get)(void) = (void *(*)(void))dlsym(library, "get");
+  for (int i = 0; i < 70; i++)
+    if (!get()) return 1;
+  return 0;
+}""", "-D_GNU_SOURCE")
+    for words, is_whole in ((), False), (("here",), True):
+        done = ground.record("-f", "-o", "x.tide", "--", prog, library, *words)
+        said, report = " ".join(done.stderr.split()), ground.report("x.tide")
+        expect(done.status == 0 and ("complete: every event" in said) == is_whole, said)
+        expect(is_whole or "could not be hooked (malloc and free of libraries in a namespace of "
+               "their own, by dlmopen(): the agent sees them)" in said, said)
+        expect(report["exactness"]["allocated"]["is"] == ("exact" if is_whole else "at_least"),
+               f"{report['exactness']}")
+        own = sum(site["allocations"] for site in report["sites"]
+                  if site["frames"][0]["function"] == "get")
+        expect(own == 70 * is_whole, f"{own} seen")
+
+
+@test
 def program_deleted(ground):
     prog = ground.program("return unlink(argv[0]);")
     done = ground.record("-q", "-o", "x.tide", "--", prog)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library in a namespace of its own (dlmopen) has its own libc and its own heap. What it does
-// there is its own business; the program is unharmed and its own numbers are exact.
+// A library in a namespace of its own (dlmopen) has its own libc and its own heap, which a preload
+// does not see: that is said. The program is unharmed, and its own numbers are exact.
 //
 // helpers: lib_shape_a.so
 // build: -ldl
