@@ -286,7 +286,8 @@ static void add_sampling(struct tide_buf *out, const struct tide_profile *profil
   tide_buf_printf(
       out,
       "%s %s, one for %s in the mean%s; %s is a standard error (two of three numbers are "
-      "that near the truth, 19 of 20 twice that)",
+      "that near the truth, 19 of 20 twice that; a peak is the highest of many estimates, too high "
+      "by two to four where the heap stays level)",
       tide_units_plain(count, n), tide_units_plural(n, "sample", "samples"),
       tide_units_bytes(size, tide_exact((int64_t)profile->image->sampled_every_bytes), style),
       profile->image->is_resampled ? " or more often, as it was changed meanwhile" : "",

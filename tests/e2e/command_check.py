@@ -273,6 +273,9 @@ def check_could_not_tell(ground):
     expect(why_not(ground, "--max-total", str(row["most"] - 1), "sampled.tide") == ["sampled"], "1")
     expect(why_not(ground, "--max-total", str(row["least"]), "sampled.tide") == ["sampled"], "2")
     check(ground, "--max-total", str(row["least"] - 1), "sampled.tide", status=1)
+    # The peak is the highest of many estimates, so that less of it is sure.
+    row = judged(ground, "--max-peak", "1G", "sampled.tide")["budgets"][0]
+    expect(abs(row["value"] - row["least"] - 2 * (row["most"] - row["value"])) < 3, f"{row}")
     # Paused: at least what was seen.
     done = ground.record("-q", "--start-paused", "-o", "paused.tide", "--", "./prog")
     expect(done.status == 0, done.stderr)
