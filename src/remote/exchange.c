@@ -5,6 +5,7 @@
 #include "remote/exchange.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "remote/curl_library.h"
 
 #include <stdio.h>
@@ -108,9 +109,11 @@ static enum tide_err say_failure(CURL *curl, CURLcode code, const struct exchang
   const char *why = *words ? words : tide_curl.easy_strerror(code);
   if (x->is_given_up)
     return tide_fail(diag, TIDE_ERR_LIMIT, "%s was given up", shown);
+  char most[TIDE_UNITS_MAX];
   if (x->is_too_large)
-    return tide_fail(diag, TIDE_ERR_LIMIT, "the answer of %s is larger than %llu MiB: not taken",
-                     shown, (unsigned long long)x->ask->max_bytes >> 20);
+    return tide_fail(
+        diag, TIDE_ERR_LIMIT, "the answer of %s is larger than %s: not taken", shown,
+        tide_units_bytes(most, tide_exact((int64_t)x->ask->max_bytes), TIDE_STYLE_PLAIN));
   switch (code) {
   case CURLE_URL_MALFORMAT:
   case CURLE_UNSUPPORTED_PROTOCOL:

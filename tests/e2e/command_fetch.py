@@ -229,7 +229,7 @@ def fetch_hostile(ground):
         expect("ends too early" in refused(ground, url + "/cut"), "cut")
         expect("ends too early" in refused(ground, url + "/chunked"), "cut in chunks")
         said = refused(ground, url + "/bomb")
-        expect("larger than 256 MiB" in said, said)
+        expect("larger than 256.0 MiB" in said, said)
         expect("redirects more than 5 times" in refused(ground, url + "/x"), "redirected")
         expect(len(asked) < 20, f"{asked}")
         refused(ground, url + "/file", status=2)

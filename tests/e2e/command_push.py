@@ -488,7 +488,7 @@ def push_refused(ground):
 
 @test
 def push_dead(ground):
-    """Whoever hangs or is not there costs five seconds at the end, and is told of."""
+    """Whoever hangs, never stops or is not there costs five seconds at the end, and is told of."""
     with Sink() as sink:
         sink.answer = lambda h: sink.done.wait(300)
         dead = f"http://127.0.0.1:{servers.free_port()}"
@@ -497,6 +497,10 @@ def push_dead(ground):
         expect(said.count("has 0 of 1 profiles: 0 were refused, 1 not sent") == 2, said)
         expect("nobody answers" in said, said)
         expect(took < 100, f"{took} s")  # five, and the machine's own slowness
+    with Sink() as sink:
+        sink.answer = lambda h: servers.reply(h, 200, bytes(100000))
+        said, _ = told(ground, "--push", f"pyroscope={sink.url}")
+        expect("is larger than 64.0 KiB: not taken" in said, said)
     said, _ = told(ground, "-q", "--push", f"parca={dead}")
     expect(said.count("\n") == 1 and "1 not sent" in said, said)
 
