@@ -65,6 +65,7 @@ class Ground:
         self.build, self.stage, self.is_anew = options.build, options.stage, options.anew
         self.kept = options.kept  # for all tests of this run
         self.scratch = pathlib.Path(scratch)
+        self.commit = commit.commit()  # of what is released; the tree may go on to another
         self.page = options.build / "ui/page.html"
         if not (ROOT / ".git").exists() or not commit.asked():
             raise record.Excused("a release is made of a repository, and git knows of none here")
@@ -87,7 +88,9 @@ class Ground:
     def unpacked(self):
         with tarfile.open(self.tarball("dist")) as tar:
             tar.extractall(self.scratch)
-        return self.scratch / f"tidemark-{dist.version()}"
+        source = self.scratch / f"tidemark-{dist.version()}"
+        self.commit = (source / "COMMIT").read_text(encoding="ascii").strip()
+        return source
 
     def path_without_node(self):
         """A PATH with all that is on this one, but for node and what comes with it."""
@@ -195,7 +198,7 @@ def package_in(ground, suite):
     shutil.copy(made, there / "tmp/tidemark.deb")
     ground.run(*bare_root.command(there, f"""
         apt-get -qq -y --no-install-recommends install /tmp/tidemark.deb
-        COMMIT='{commit.commit()}'
+        COMMIT='{ground.commit}'
         {USE}"""))
 
 
