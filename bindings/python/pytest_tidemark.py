@@ -132,8 +132,9 @@ class Budget:
 
     def broken(self, stats):
         """A line for each limit that was not kept."""
+        blocks = f"{stats.current_blocks} block{'' if stats.current_blocks == 1 else 's'}"
         found = {"max_peak": (stats.max_bytes, "bytes held at once"),
-                 "leaked": (stats.current_bytes, f"bytes left, in {stats.current_blocks} blocks"),
+                 "leaked": (stats.current_bytes, f"bytes left, in {blocks}"),
                  "max_total": (stats.bytes_allocated, "bytes allocated in all"),
                  "max_allocs": (stats.allocations + stats.reallocations, "allocations")}
         return [f"heap budget broken: {found[name][0]:,} {found[name][1]}; {name} is {limit:,}"

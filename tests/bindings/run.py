@@ -687,7 +687,7 @@ def pytest_plugin(ground):
     (ground.scratch / "test_heap.py").write_text(PYTHON_TESTS)
     printed, _ = ground.recorded(*command, "test_heap.py", env=env, status=1)
     for name, why in (("peak", "2,000,000 bytes held at once; max_peak is 1,048,576"),
-                      ("leak", r"1,048,576 bytes left, in 1 blocks; leaked is 1,000"),
+                      ("leak", r"1,048,576 bytes left, in 1 block; leaked is 1,000"),
                       ("calls", r"\d+ allocations; max_allocs is 99"),
                       ("fails_by_itself", "its own reason"),
                       ("count", "heap\\(max_allocs='many'\\): a number from 0 on"),
