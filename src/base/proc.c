@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/kcmp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,29 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
+static bool is_ours;
+
+static void look_whose(void)
+{
+  char link[32] = "";
+  is_ours = readlink("/proc/self", link, sizeof link - 1) > 0 &&
+            strtoul(link, NULL, 10) == (unsigned long)getpid();
+}
+
+bool tide_proc_is_ours(void)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, look_whose);
+  if (!is_ours)
+    errno = ENOENT;
+  return is_ours;
+}
+
 static int open_of(uint32_t pid, const char *file)
 {
   char path[64];
+  if (pid && !tide_proc_is_ours())
+    return -1;
   if (pid)
     snprintf(path, sizeof path, "/proc/%u/%s", pid, file);
   else
@@ -76,7 +97,7 @@ bool tide_proc_exe(uint32_t pid, char *ret_path, size_t size)
   static const char deleted[] = " (deleted)";
   char link[64];
   snprintf(link, sizeof link, "/proc/%u/exe", pid);
-  ssize_t n = readlink(link, ret_path, size - 1);
+  ssize_t n = tide_proc_is_ours() ? readlink(link, ret_path, size - 1) : -1;
   if (n <= 0)
     return false;
   ret_path[n] = 0;
@@ -216,7 +237,7 @@ void tide_proc_children(uint32_t pid, void (*found)(void *context, uint32_t chil
 {
   char path[320];
   snprintf(path, sizeof path, "/proc/%u/task", pid);
-  DIR *tasks = opendir(path);
+  DIR *tasks = tide_proc_is_ours() ? opendir(path) : NULL;
   for (const struct dirent *task; tasks && (task = readdir(tasks));) {
     if (task->d_name[0] == '.')
       continue;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the kernel says of another process, by /proc. A process may end at any moment: whatever
-// cannot be read is told as such.
+// cannot be read is told as such. Where /proc is that of another pid namespace (unshare --pid
+// without --mount-proc) its numbers are others' than ours: nothing is read there but of ourselves.
 #pragma once
 #include "base/err.h"
 
@@ -19,6 +20,9 @@ struct tide_proc_stat {
   uint64_t stack_start;     // of the main thread; 0: not told to us
   int exit_status;          // as wait() tells it, of one that has ended; 0: not told to us
 };
+
+// Does /proc have processes by the numbers that we know them by? False with ENOENT.
+bool tide_proc_is_ours(void);
 
 bool tide_proc_stat(uint32_t pid, struct tide_proc_stat *ret_stat);
 

@@ -27,7 +27,7 @@ static int open_of(uint32_t pid, const char *name)
 {
   char path[64];
   snprintf(path, sizeof path, "/proc/%u/%s", pid, name);
-  return open(path, O_RDONLY | O_CLOEXEC);
+  return tide_proc_is_ours() ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 }
 
 void tide_resident_open(struct tide_resident *resident, uint32_t pid)

@@ -27,6 +27,8 @@ enum tide_writer_seen tide_writer_by_maps(const struct stat *st, uint32_t pid)
   char path[64], text[64];
   snprintf(path, sizeof path, "/proc/%u/maps", pid);
   snprintf(text, sizeof text, " %ju ", (uintmax_t)st->st_ino);
+  if (!tide_proc_is_ours())
+    return TIDE_WRITER_UNKNOWN;
   if (access(path, R_OK))
     return errno == ENOENT ? TIDE_WRITER_NONE : TIDE_WRITER_UNKNOWN;
   return tide_proc_maps_hold(pid, text) ? TIDE_WRITER_SOME : TIDE_WRITER_NONE;

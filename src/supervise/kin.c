@@ -55,9 +55,7 @@ struct tide_kin *tide_kin_new(void)
   kin->own_pid = (uint32_t)getpid();
   kin->own_session = (uint32_t)getsid(0);
   kin->own_group = (uint32_t)getpgrp();
-  char link[32] = "";
-  kin->is_blind =
-      readlink("/proc/self", link, sizeof link - 1) < 0 || strtoul(link, NULL, 10) != kin->own_pid;
+  kin->is_blind = !tide_proc_is_ours();
   kin->forebear.fd = -1;
   kin->n_slots = FIRST_SLOTS;
   kin->members = tide_alloc_array(kin->n_slots, sizeof *kin->members);

@@ -10,8 +10,9 @@
 //  2. or whose session or process group is led by one of ours, or that maps a store that was handed
 //     out: a fork child keeps a page of its parent's.
 //
-// Not found: one that has neither, and those that /proc does not show to us (hidden, or another
-// user's). Nothing is done to anybody: a subreaper would see more, and change the parent of each.
+// Not found: one that has neither, and those that /proc does not show to us (hidden, another
+// user's; all of them, where it is another pid namespace's). Nothing is done to anybody: a
+// subreaper would see more, and change the parent of each.
 //
 // Threads: the caller's alone.
 #pragma once

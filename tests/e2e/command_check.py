@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import xml.etree.ElementTree
 
+import record
 from command_inside import bare
 from ground import expect, test, wait_for
 
@@ -366,6 +367,20 @@ def check_of_what_has_not_allocated(ground):
     done = check(ground, "--max-peak", "80000", "--wait", "-o", "y.tide", "--", program, "sd",
                  status=1)
     expect("left processes behind" not in done.stdout, done.stdout)
+
+
+@test
+def check_where_proc_is_not_ours(ground):
+    """Where /proc has other numbers than ours nobody is looked for: tidemark itself was found, and
+    the kernel's threads, children of the 2nd process there as the program is of the 1st here."""
+    program = made(ground)
+    words = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]
+    done = ground.run(*words, "true")
+    if done.status:
+        raise record.Excused(f"no namespaces here: {done.stderr.strip()}")
+    done = ground.run(*words, ground.tidemark, "check", "--max-peak", "1GiB", "-o", "x.tide", "--",
+                      program)
+    expect(done.status == 0 and "\nkept: " in "\n" + done.stdout, f"{done.status} {done.stdout}")
 
 
 @test
