@@ -21,7 +21,9 @@ import type { Supply } from "../engine/unpack.ts";
 
 declare const WORKER_SCRIPT: string | undefined;
 
-const START_MS = 5000; // a worker that says nothing for so long was not allowed
+// A worker that says nothing for so long was not allowed. On a busy machine one may need seconds,
+// and to do its work here would keep the page from answering for far longer.
+const START_MS = 20000;
 
 export const working = signal(0); // errands that are being run for what is seen
 
