@@ -25,7 +25,7 @@ import { editorLink, heightOf, onMenu, OrderChoice } from "./graph.tsx";
 import { later } from "./later.ts";
 import { Cut, Refusal, Working } from "./parts.tsx";
 import { seen as ready } from "./pictures.ts";
-import { rerooted } from "./reroot.ts";
+import { rerootInPieces } from "./reroot.ts";
 import { inPanes, model, order, question, refused } from "./session.ts";
 import { searchFault, searchText, shape } from "./session.ts";
 import { left, usedLook, weights, wholeWeight } from "./session.ts";
@@ -93,7 +93,7 @@ interface Half {
 function* makeHalf({ view, weights, picture, order, search }: Asked): Pieces<Half> {
   const { inverted, byLine } = picture;
   const made = yield* orderInPieces(yield* treeInPieces(view, weights, picture), order);
-  const tree = rerooted(made);
+  const tree = yield* rerootInPieces(made);
   yield;
   wantedWeight(view, weights);
   yield;
