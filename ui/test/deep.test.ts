@@ -11,7 +11,8 @@ import type { Model } from "../src/engine/model.ts";
 import { NONE } from "../src/engine/names.ts";
 import { weigh } from "../src/engine/question.ts";
 import { buildDiffTree, pathOf, sumUp, Tree } from "../src/engine/tree.ts";
-import { makeSkeleton } from "../src/engine/skeleton.ts";
+import { atOnce } from "../src/engine/pieces.ts";
+import { skeletonInPieces } from "../src/engine/skeleton.ts";
 import { StepTeller } from "../src/engine/steps.ts";
 import { reachOf, trieOf } from "../src/engine/trie.ts";
 import { cutWords } from "../src/app/words.ts";
@@ -38,7 +39,7 @@ function chain(n: number, frames = 97): Model {
 function treeWithin(view: View, reach: number): Tree {
   const weights = weigh(view.model, asked);
   const trie = trieOf(view, true, false, reach);
-  const skeleton = makeSkeleton(trie);
+  const skeleton = atOnce(skeletonInPieces(trie));
   return new Tree(skeleton, sumUp(skeleton, weights),
     new StepTeller(skeleton, [{ view, trie, weights: [weights] }]));
 }

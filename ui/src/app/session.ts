@@ -30,9 +30,10 @@ import {
 import { buildTree, type Tree, type TreeOptions } from "../engine/tree.ts";
 import { trieOf, type Trie } from "../engine/trie.ts";
 import { search, searchPattern, searchSites, type Matches } from "../engine/search.ts";
+import { firstSight, hasSight } from "./first_sight.ts";
 import type { Origin, PageFacts } from "./load.ts";
-import { seen } from "./pictures.ts";
-import { prepare, withTree } from "./prepare.ts";
+import { seen, type Seen } from "./pictures.ts";
+import { prepare, withTree, type Asked } from "./prepare.ts";
 import { zoomedPart } from "./zoomed.ts";
 import { settled } from "./settled.ts";
 import { filterKinds, state, type GroupWord, type Pane, type State } from "./state.ts";
@@ -118,12 +119,23 @@ const wantedOrder = computed(() => state.value.order);
 // Of a large capture it follows what is wanted as soon as it is made; all below goes by it.
 // The first one came with the model.
 const ready = seen(wantedModel, wantedPicture);
-const asked = computed(() => {
-  const picture = wantedPicture.value;
-  const of = wantedModel.value;
-  return {
+const waiting = computed(() => {
+  const [of, picture] = [wantedModel.value, wantedPicture.value];
+  const isWhole = !wantedSearch.value && !wantedZoom.value.length;
+  return !ready.value || ready.value.picture === picture ? null
+    : { of, picture, question: wantedQuestion.value, pane: wantedPane.value, isWhole };
+});
+const sight = firstSight(waiting);
+let first: { sight: Seen; asked: Asked } | null = null; // that is shown until all is there
+const asked = computed<Asked>(() => {
+  const [of, picture] = [wantedModel.value, wantedPicture.value];
+  const isWaiting = waiting.value !== null;
+  // Whatever else is asked of it waits for all.
+  if (isWaiting && !sight.value && first?.sight.picture === picture && first.asked.of === of &&
+      hasSight.includes(wantedPane.value)) return first.asked;
+  const what: Asked = {
     of,
-    ...(ready.value ?? { view: makeView(of, picture.look), picture }),
+    ...(sight.value ?? ready.value ?? { view: makeView(of, picture.look), picture }),
     question: wantedQuestion.value,
     part: wantedPart.value,
     pane: wantedPane.value,
@@ -132,6 +144,8 @@ const asked = computed(() => {
     zoom: wantedZoom.value,
     order: wantedOrder.value,
   };
+  first = sight.value && { sight: sight.value, asked: what };
+  return what;
 });
 const shown = settled(asked, prepare);
 

@@ -8,6 +8,7 @@ import type { Question } from "../engine/question.ts";
 import { pointWords } from "../engine/question_words.ts";
 import { questionWords as wordsOf } from "../engine/question_words.ts";
 import { TERMS } from "../engine/terms.ts";
+import type { Trie } from "../engine/trie.ts";
 import { count, EXACT } from "../engine/units.ts";
 import { session } from "./session.ts";
 import type { FilterKind, Pane } from "./state.ts";
@@ -57,8 +58,10 @@ export function plural(n: number, one: string, many: string = `${one}s`): string
   return `${count(n, EXACT)} ${n === 1 ? one : many}`;
 }
 
-// Of a tree from the inside out that has not room for all stacks; null: it has.
-export function cutWords({ nCut, reach }: { nCut: number; reach: number }): string | null {
+// Of a tree from the inside out that has not all of all stacks, or not yet; null: it has.
+export function cutWords({ nCut, reach, seen }: CutTree): string | null {
+  if (seen !== undefined)
+    return "What lies beyond boxes too narrow to be seen is still being worked out.";
   if (!nCut) return null;
   const goOn = nCut === 1 ? "1 stack goes" : `${plural(nCut, "stack")} go`;
   return (
@@ -66,6 +69,8 @@ export function cutWords({ nCut, reach }: { nCut: number; reach: number }): stri
     "With fewer stacks, filtered or under Callers & callees, more of each is shown."
   );
 }
+
+type CutTree = Pick<Trie, "nCut" | "reach" | "seen">;
 
 // The last moment known; while a program runs it is not its end.
 const isRunning = () => session.peek()?.facts.live === true;

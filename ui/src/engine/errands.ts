@@ -19,7 +19,7 @@ import { makeView, type Blame, type Judged, type Look, type View } from "./look.
 import type { Model } from "./model.ts";
 import { frameNames, keepNames, textRanks, type FrameNames } from "./names.ts";
 import type { Skeleton } from "./skeleton.ts";
-import { ownSkeleton } from "./tree.ts";
+import { keepSkeleton, ownSkeleton } from "./tree.ts";
 import { keepTrie, narrowed, trieOf, type Trie } from "./trie.ts";
 import { stretches, type Pieces } from "./pieces.ts";
 import { unpacked, type Supply } from "./unpack.ts";
@@ -93,7 +93,7 @@ function find(view: View, { inverted, byLine }: Picture): Found {
 export function keepFound(view: View, { inverted, byLine }: Picture, found: Found): void {
   keepNames(view.model, byLine, found.names, found.ranks);
   keepTrie(view, inverted, byLine, found.trie);
-  ownSkeleton(found.trie, found.skeleton);
+  keepSkeleton(found.trie, found.skeleton);
   view.blame = found.blame;
   siteKeys(view, "place", found.places);
 }

@@ -93,6 +93,7 @@ export interface View {
   readonly whole: View;
   readonly only: Uint8Array | null;
   prepareBlame?(): Pieces<void>;
+  again?(): View; // not of parts
   readonly judged: Judged;
 }
 
@@ -321,6 +322,13 @@ class StackView implements View {
 
   get judged(): Judged {
     return { wanted: this.wanted, within: this.within };
+  }
+
+  // Another view of the same, with all that this one found out.
+  again(): View {
+    const view = new StackView(this.model, this.look, this.judged);
+    view.found = this.found;
+    return view;
   }
 
   framesOf(site: number): Uint32Array {

@@ -94,7 +94,7 @@ function* heaviestFirst(tree: Tree): Pieces<Tree> {
     line: (node) => tree.line(nodes[node]),
     deep: (node) => tree.deep(nodes[node]),
     side: (node) => tree.side(nodes[node]),
-  });
+  }, tree.seen);
 }
 
 const made = new Few<Tree, Tree>(1);

@@ -133,16 +133,23 @@ function linkSteps(forest: Forest): { child: Uint32Array; next: Uint32Array } {
 }
 
 // The sites that end at each step, from 1; 0: no more.
-function linkStacks({ count, leaf }: Forest): { ending: Uint32Array; nextEnding: Uint32Array } {
+function* linkStacks({ count, leaf }: Forest): Pieces<Endings> {
   const ending = new Uint32Array(count);
   const nextEnding = new Uint32Array(leaf.length + 1);
-  for (let site = leaf.length - 1; site >= 0; site--)
-    if (leaf[site] !== NONE) {
-      nextEnding[site + 1] = ending[leaf[site]];
-      ending[leaf[site]] = site + 1;
-    }
+  const last = leaf.length - 1;
+  yield* stretches(leaf.length, (from, past) => {
+    for (let site = last - from; site > last - past; site--)
+      if (leaf[site] !== NONE) {
+        nextEnding[site + 1] = ending[leaf[site]];
+        ending[leaf[site]] = site + 1;
+      }
+  });
   return { ending, nextEnding };
 }
+
+interface Endings { ending: Uint32Array; nextEnding: Uint32Array }
+
+const NODES = 1 << 13; // walked through, or ends of stacks met, in a piece
 
 // Walks the forest from the root to the ends of stacks, child by child in the order of names.
 class Walk {
@@ -158,10 +165,8 @@ class Walk {
   private readonly work: Uint32Array; // steps of the nodes that are being walked through
   private readonly child: Uint32Array;
   private readonly next: Uint32Array;
-  private readonly ending: Uint32Array;
-  private readonly nextEnding: Uint32Array;
 
-  constructor(private readonly forest: Forest) {
+  constructor(private readonly forest: Forest, private readonly endings: Endings) {
     const { count, leaf } = forest;
     const column = () => new Uint32Array(count);
     [this.depth, this.first, this.past, this.step] = [column(), column(), column(), column()];
@@ -169,13 +174,11 @@ class Walk {
     this.stack = new Uint32Array(leaf.length);
     this.endsAt = new Uint32Array(leaf.length);
     ({ child: this.child, next: this.next } = linkSteps(forest));
-    ({ ending: this.ending, nextEnding: this.nextEnding } = linkStacks(forest));
-    this.run();
   }
 
   // What is open: nodes from the root to the one at work, each with the steps of its children that
   // are still to be walked, in `work` before those of the next.
-  private run(): void {
+  *run(): Pieces<void> {
     const { work, forest: { name } } = this;
     const room = this.deepest() + 1;
     const nodes = new Uint32Array(room);
@@ -184,7 +187,11 @@ class Walk {
     this.count = 1; // the root is there, and its step is 0
     ends[0] = at[0] = 1;
     ends[0] = this.gather(0, 1);
-    for (let level = 0; level >= 0;) {
+    for (let level = 0, told = 0; level >= 0;) {
+      if (this.count + this.nSlots - told >= NODES) {
+        told = this.count + this.nSlots;
+        yield;
+      }
       const begin = at[level];
       const end = ends[level];
       if (begin === end) {
@@ -257,7 +264,8 @@ class Walk {
   }
 
   private place(step: number, node: number): void {
-    for (let site = this.ending[step]; site; site = this.nextEnding[site]) {
+    const { ending, nextEnding } = this.endings;
+    for (let site = ending[step]; site; site = nextEnding[site]) {
       this.stack[this.nSlots] = site - 1;
       this.endsAt[this.nSlots++] = node;
     }
@@ -283,7 +291,7 @@ function namesFor({ count }: Walk, { name }: Forest): Uint16Array | Uint32Array 
 }
 
 // From the order of the walk to that of levels: within a level both are the same.
-function layOut(walk: Walk, forest: Forest): Skeleton {
+function* layOut(walk: Walk, forest: Forest): Pieces<Skeleton> {
   const { count, depth, step, nSlots } = walk;
   const column = (n = count) => new Uint32Array(n);
   const levels = levelsOf(walk);
@@ -294,34 +302,46 @@ function layOut(walk: Walk, forest: Forest): Skeleton {
   };
   const next = Uint32Array.from([...levels, count]); // per level, the place of its next node
   const place = column();
-  for (let i = 0; i < count; i++) {
-    const level = depth[i];
-    const node = next[level]++;
-    place[i] = node;
-    skeleton.parent[node] = level ? next[level - 1] - 1 : 0;
-    skeleton.firstChild[node] = next[level + 1];
-    skeleton.first[node] = walk.first[i];
-    skeleton.past[node] = walk.past[i];
-    skeleton.step[node] = step[i];
-    skeleton.name[node] =
-      forest.name[step[i] < SEVERAL ? step[i] : walk.more[step[i] - SEVERAL + 2]];
-  }
+  yield* stretches(count, (from, past) => {
+    for (let i = from; i < past; i++) {
+      const level = depth[i];
+      const node = next[level]++;
+      place[i] = node;
+      skeleton.parent[node] = level ? next[level - 1] - 1 : 0;
+      skeleton.firstChild[node] = next[level + 1];
+      skeleton.first[node] = walk.first[i];
+      skeleton.past[node] = walk.past[i];
+      skeleton.step[node] = step[i];
+      skeleton.name[node] =
+        forest.name[step[i] < SEVERAL ? step[i] : walk.more[step[i] - SEVERAL + 2]];
+    }
+  });
   skeleton.firstChild[count] = count;
-  for (let slot = 0; slot < nSlots; slot++)
-    skeleton.slots.node[slot] = place[walk.endsAt[slot]];
+  yield* stretches(nSlots, (from, past) => {
+    for (let slot = from; slot < past; slot++)
+      skeleton.slots.node[slot] = place[walk.endsAt[slot]];
+  });
   return skeleton;
 }
 
-export function makeSkeleton(trie: Trie): Skeleton {
+function* skeletonOf(forest: Forest): Pieces<Skeleton> {
+  const endings = yield* linkStacks(forest);
+  const walk = new Walk(forest, endings);
+  yield;
+  yield* walk.run();
+  return yield* layOut(walk, forest);
+}
+
+export function* skeletonInPieces(trie: Trie): Pieces<Skeleton> {
   const { name } = trie;
   if (!name)
     throw new Error("a trie has lost its names before it had a skeleton");
-  const forest = { ...trie, name };
-  return layOut(new Walk(forest), forest);
+  return yield* skeletonOf({ ...trie, name });
 }
 
 // namesOf: per trie, per frame of its model, a name that both share.
-export function makeJointSkeleton(tries: Trie[], namesOf: Uint32Array[]): Skeleton {
+export function* jointInPieces(tries: Trie[], namesOf: Uint32Array[]): Pieces<Skeleton> {
   const forest = joinTries(tries, namesOf);
-  return layOut(new Walk(forest), forest);
+  yield;
+  return yield* skeletonOf(forest);
 }

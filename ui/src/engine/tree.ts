@@ -19,7 +19,7 @@ import { joinNames } from "./match.ts";
 import { weightsLeft, type View } from "./look.ts";
 import { NONE } from "./names.ts";
 import { atOnce, Few, stretches, type Pieces } from "./pieces.ts";
-import { makeJointSkeleton, makeSkeleton, type Skeleton } from "./skeleton.ts";
+import { jointInPieces, skeletonInPieces, type Skeleton } from "./skeleton.ts";
 import { StepTeller, type Part } from "./steps.ts";
 import { ownReach, trieOf, type Trie } from "./trie.ts";
 
@@ -58,6 +58,7 @@ export class Tree {
     readonly skeleton: Skeleton,
     readonly sums: Sums,
     private readonly teller: Teller,
+    readonly seen = 0, // what weighs less may lack what is further out
   ) {
     this.count = skeleton.count;
     this.levels = skeleton.levels;
@@ -70,6 +71,11 @@ export class Tree {
   // Of all stacks through it.
   total(node: number): number {
     return this.sum(this.sums.total, node);
+  }
+
+  // Whether all that is further out is there: else more ends at it than does in the whole picture.
+  isWhole(node: number): boolean {
+    return this.width(node) >= this.seen;
   }
 
   // Of the stacks that end at it.
@@ -244,17 +250,25 @@ function* bothSumsInPieces(
 
 const skeletons = new WeakMap<Trie, WeakMap<Trie, Skeleton>>();
 
-function skeletonOf(a: Trie, b: Trie, make: () => Skeleton): Skeleton {
+function* skeletonOf(a: Trie, b: Trie, make: () => Pieces<Skeleton>): Pieces<Skeleton> {
   const ofTrie = skeletons.get(a) ?? new WeakMap<Trie, Skeleton>();
   skeletons.set(a, ofTrie);
-  const skeleton = ofTrie.get(b) ?? make();
+  const skeleton = ofTrie.get(b) ?? (yield* make());
   ofTrie.set(b, skeleton);
   return skeleton;
 }
 
-// made: elsewhere, of the same trie.
-export function ownSkeleton(trie: Trie, made?: Skeleton): Skeleton {
-  return skeletonOf(trie, trie, () => made ?? makeSkeleton(trie));
+function ownInPieces(trie: Trie): Pieces<Skeleton> {
+  return skeletonOf(trie, trie, () => skeletonInPieces(trie));
+}
+
+export function ownSkeleton(trie: Trie): Skeleton {
+  return atOnce(ownInPieces(trie));
+}
+
+// Made elsewhere, of the same trie.
+export function keepSkeleton(trie: Trie, made: Skeleton): void {
+  skeletons.set(trie, new WeakMap([[trie, made]]));
 }
 
 const KEPT_MAX = 2;
@@ -284,12 +298,12 @@ export function* treeInPieces(
   const { whole } = view;
   const weights = weightsLeft(view, all);
   const trie = trieOf(whole, options.inverted, options.byLine);
-  const skeleton = ownSkeleton(trie);
+  const skeleton = yield* ownInPieces(trie);
   const teller = new StepTeller(skeleton, [{ view: whole, trie, weights: [weights] }]);
   if (skeleton.more.length)
     yield* teller.prepare();
   const sums = yield* sumsInPieces(skeleton, weights);
-  return kept.keep(all, key, new Tree(skeleton, sums, teller));
+  return kept.keep(all, key, new Tree(skeleton, sums, teller, trie.seen));
 }
 
 // What one side has no room for would seem to be gone, or new.
@@ -318,7 +332,7 @@ export function* diffTreeInPieces(
   const a = trieOf(after, options.inverted, options.byLine, reach);
   const b = trieOf(before, options.inverted, options.byLine, reach);
   if (a === b) {
-    const skeleton = ownSkeleton(a);
+    const skeleton = yield* ownInPieces(a);
     const sums = yield* bothSumsInPieces(skeleton, (i) => afterWeights[i],
       (i) => beforeWeights[i]);
     const part: Part = { view: after, trie: a, weights: [afterWeights, beforeWeights] };
@@ -327,9 +341,9 @@ export function* diffTreeInPieces(
       yield* teller.prepare();
     return new Tree(skeleton, sums, teller);
   }
-  const skeleton = skeletonOf(a, b, () => {
+  const skeleton = yield* skeletonOf(a, b, () => {
     const names = joinNames(after.model, before.model, options.byLine);
-    return makeJointSkeleton([a, b], [names.after, names.before]);
+    return jointInPieces([a, b], [names.after, names.before]);
   });
   const n = a.leaf.length; // sites of the one after come first
   const sums = yield* bothSumsInPieces(skeleton, (i) => (i < n ? afterWeights[i] : 0),

@@ -11,7 +11,7 @@ import type { View } from "./look.ts";
 import { FrameFlag, SiteKind, type Model } from "./model.ts";
 import { frameNames, NONE } from "./names.ts";
 
-const CYCLE_MAX = 8; // functions that call each other in turn, as src/view/tree.c has it
+export const CYCLE_MAX = 8; // functions that call each other in turn, as src/view/tree.c has it
 
 export interface Trie {
   count: number; // step 0 is the root; a step's index is above its parent's
@@ -23,6 +23,7 @@ export interface Trie {
   isFolded: boolean; // some steps are on no stack's way
   reach: number; // frames of a stack that are followed at most; 0: all
   nCut: number; // stacks that go on further out
+  seen?: number; // what weighs less may lack what is further out (early.ts); absent: nothing does
   leaf: Uint32Array; // per site: where its stack ends; NONE: not in the view
 }
 
@@ -32,7 +33,7 @@ function grown<T extends Uint32Array | Uint8Array>(array: T): T {
   return more;
 }
 
-class Builder {
+export class Builder {
   count = 1;
   parent: Uint32Array;
   frame: Uint32Array;
@@ -235,7 +236,7 @@ function readNodes(view: View, builder: Builder) {
 
 // Where a stack ends of which no frame is shown for itself: at the one it is blamed on, if any; or
 // outside of what is in focus, where none of that is shown.
-function endOf(view: View, site: number, builder: Builder): number {
+export function endOf(view: View, site: number, builder: Builder): number {
   if (view.model.sites.kind[site] === SiteKind.lost) {
     const frame = lostFrame(view.model, site);
     return frame === NONE ? 0 : builder.step(0, frame);

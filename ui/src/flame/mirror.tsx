@@ -87,7 +87,9 @@ function Row({ node, id, meaning, whole, cursor, onChoose }: MirrorProps & { nod
           : amount(tree.total(node), options.unit, options.mark)}
       </td>
       <td role="gridcell">{options.signed ? "" : share(tree.total(node), whole, options.mark)}</td>
-      <td role="gridcell">{amount(tree.self(node), options.unit, options.mark)}</td>
+      <td role="gridcell">
+        {tree.isWhole(node) && amount(tree.self(node), options.unit, options.mark)}
+      </td>
       <td role="gridcell">{names.placeOf(node)}</td>
     </tr>
   );

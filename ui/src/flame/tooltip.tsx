@@ -119,7 +119,7 @@ function rowsOf(node: number, meaning: TreeMeaning, whole: number, zoom: number)
   } else {
     rows.push([TERMS.total.text, sharesText(total, meaning, whole, zoom)]);
     const self = tree.self(node);
-    if (self !== total)
+    if (self !== total && tree.isWhole(node))
       rows.push([TERMS.self.text, self === 0 ? "none" : amount(self, unit, mark)]);
   }
   rows.push([TERMS.stacks.text, count(tree.stacks(node), EXACT)]);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is seen of a large inverted picture until a worker has made all of it: the boxes that are
+// wide enough to be seen. Whoever searches, zooms or looks at narrow ones waits for all.
+
+import { computed, type ReadonlySignal } from "@preact/signals-core";
+import { earlyTrie, hasEarly } from "../engine/early.ts";
+import type { Picture } from "../engine/errands.ts";
+import { makeView } from "../engine/look.ts";
+import type { Model } from "../engine/model.ts";
+import type { Pieces } from "../engine/pieces.ts";
+import { prepareWeights, refusal, weigh, type Question } from "../engine/question.ts";
+import { keepTrie } from "../engine/trie.ts";
+import { later } from "./later.ts";
+import { LARGE_NODES, type Seen } from "./pictures.ts";
+import type { Pane } from "./state.ts";
+
+export interface Waiting {
+  of: Model;
+  picture: Picture;
+  question: Question;
+  pane: Pane;
+  isWhole: boolean; // nothing is searched, nothing zoomed to
+}
+
+export const hasSight: Pane[] = ["overview", "graph"];
+
+function* make({ of, picture, question }: Waiting): Pieces<Seen> {
+  const { look, inverted, byLine } = picture;
+  yield* prepareWeights(of, question);
+  const view = makeView(of, look).again!();
+  const trie = yield* earlyTrie(view, weigh(of, question), byLine);
+  keepTrie(view, inverted, byLine, trie);
+  return { view, picture };
+}
+
+// Of what is waited for; null: nothing is, or it is not made yet, or has no such sight.
+export function firstSight(
+  waiting: ReadonlySignal<Waiting | null>,
+): ReadonlySignal<Seen | null> {
+  const asked = computed(() => {
+    const what = waiting.value;
+    const isEarly = what && what.of.nodes.count >= LARGE_NODES && what.picture.inverted &&
+      hasEarly(what.picture.look) && hasSight.includes(what.pane) && what.isWhole &&
+      !refusal(what.of, what.question);
+    return isEarly ? what : null;
+  });
+  return later(asked, make);
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is seen first of an inverted picture: of every box that is there the number that the whole
+// picture has, and of every box that is wide enough all that it says.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cutWords } from "../src/app/words.ts";
+import { earlyTrie, hasEarly } from "../src/engine/early.ts";
+import { emptyLook, makeView } from "../src/engine/look.ts";
+import type { Model } from "../src/engine/model.ts";
+import { atOnce } from "../src/engine/pieces.ts";
+import { MEASURES, weigh } from "../src/engine/question.ts";
+import { buildTree, findPath, pathOf, type Tree } from "../src/engine/tree.ts";
+import { keepTrie } from "../src/engine/trie.ts";
+import { random, synthetic } from "./synthetic.ts";
+
+// Stacks of few functions that call each other in turn: cycles everywhere.
+function cyclic(seed: number): Model {
+  const model = synthetic({ seed, nodes: 900, sites: 400, frames: 40, snapshots: 3 });
+  const next = random(seed);
+  const few = 3 + Math.floor(next() * 3);
+  for (let i = 1; i < model.nodes.count; i++)
+    model.nodes.frame[i] = 3 * Math.floor(next() * few);
+  return model;
+}
+
+function compare(early: Tree, whole: Tree, seen: number) {
+  let n = 0;
+  for (let node = 0; node < early.count; node++) {
+    if (!early.stacks(node))
+      continue;
+    const same = findPath(whole, pathOf(early, node));
+    assert.ok(same >= 0, "a box that the whole picture does not have");
+    assert.deepEqual([early.total(node), early.stacks(node)],
+      [whole.total(same), whole.stacks(same)]);
+    assert.equal(early.isWhole(node), early.total(node) >= early.total(0) / seen);
+    if (!early.isWhole(node))
+      continue;
+    n++;
+    assert.equal(early.self(node), whole.self(same));
+    assert.equal(early.deep(node), 1); // which tells nothing
+    assert.ok(early.line(node) === 0 || early.line(node) === whole.line(same));
+    assert.equal(whole.children(same).filter((c) => whole.total(c) >= whole.total(0) / seen).length,
+      early.children(node).filter((c) => early.total(c) >= early.total(0) / seen).length);
+  }
+  return n;
+}
+
+test("every box has its number, and wide ones all they say", () => {
+  let n = 0, left = 0;
+  const models = [1, 2, 3, 4].flatMap((seed) =>
+    [cyclic(seed), synthetic({ seed, nodes: 2000, sites: 700, frames: 90, snapshots: 3 })]);
+  for (const model of models)
+    for (const look of [emptyLook, { ...emptyLook, allFrames: true, collapse: false }])
+      for (const byLine of [false, true])
+        for (const measure of MEASURES) {
+          const weights = weigh(model, { measure, unit: "bytes", from: null, to: null });
+          const options = { inverted: true, byLine };
+          const view = makeView(model, look);
+          const again = view.again!();
+          keepTrie(again, true, byLine, atOnce(earlyTrie(again, weights, byLine, 20)));
+          const [early, whole] = [again, view].map((of) => buildTree(of, weights, options));
+          n += compare(early, whole, 20);
+          left += whole.count - early.count;
+        }
+  assert.ok(n > 1000 && left > 1000, "hardly any, or nothing was left for later");
+});
+
+test("it is told that it is not all, and is of plain looks alone", () => {
+  const model = cyclic(1);
+  const weights = weigh(model, { measure: "total", unit: "bytes", from: null, to: null });
+  const trie = atOnce(earlyTrie(makeView(model, emptyLook), weights, false, 20));
+  assert.match(cutWords(trie)!, /still being worked out/);
+  assert.ok(hasEarly({ ...emptyLook, allFrames: true }));
+  const others = [{ focus: ["a"] }, { row: "place a" }, { libraries: ["crate a"] }, { size: 3 }];
+  for (const look of others)
+    assert.ok(!hasEarly({ ...emptyLook, ...look }));
+});
