@@ -94,8 +94,9 @@ def commands():
     found = {}
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         path = pathlib.Path(os.path.normpath(os.path.join(entry["directory"], entry["file"])))
-        if (ROOT / "src") in path.parents:
-            found.setdefault(path, entry)
+        if (ROOT / "src") in path.parents:  # less an option of gcc's that clang takes for a mistake
+            found.setdefault(path, entry | {"command": entry["command"]
+                                            .replace("-mmanual-endbr", "")})
     return found
 
 

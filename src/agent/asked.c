@@ -16,15 +16,6 @@ struct asked {
   uint64_t n;
 };
 
-static struct asked read_asked(const struct tide_agent_frame *f)
-{
-  return (struct asked){.what = (int)TIDE_FRAME_ARGUMENT(f, 0),
-                        .p = (void *)TIDE_FRAME_ARGUMENT(f, 1),
-                        .q = (void *)TIDE_FRAME_ARGUMENT(f, 2),
-                        .n = TIDE_FRAME_ARGUMENT(f, 3),
-                        .k = (int)TIDE_FRAME_ARGUMENT(f, 4)};
-}
-
 static long tell_pools(struct tide_agent_seat *s, const struct asked *a, struct tide_regs caller)
 {
   struct tide_seat *seat = &s->seat;
@@ -62,16 +53,28 @@ static long answer_for(struct tide_agent_seat *s, const struct asked *a, struct 
   }
 }
 
-long tide_agent_asked(const struct tide_agent_frame *f)
+// In `ret` the place, or why it is not answered.
+TIDE_COLD static struct tide_agent_seat *find_asking_seat(uint64_t sp, long *ret)
 {
   struct tide_agent_seat *seat = tide_agent_seat();
-  if (!seat)
-    return -ENODATA;
-  if (seat->place.inside && !tide_agent_has_jumped(seat, (uint64_t)(f + 1)))
-    return -EBUSY;
-  const struct asked asked = read_asked(f);
-  tide_agent_begin(seat, (uint64_t)(f + 1));
-  long answer = answer_for(seat, &asked, TIDE_FRAME_REGS(f));
+  *ret = seat ? -EBUSY : -ENODATA;
+  return seat && (!seat->place.inside || tide_agent_has_jumped(seat, sp)) ? seat : NULL;
+}
+
+TIDE_AGENT_ENTRY long tide_agent_ask(int what, const void *p, void *q, uint64_t n, int k,
+                                     const struct tide_agent_hook *hook)
+{
+  struct tide_regs caller = TIDE_CALLER_REGS();
+  struct asked asked = {.what = what, .k = k, .p = (void *)p, .q = q, .n = n};
+  long answer;
+  (void)hook;
+  if (TIDE_UNLIKELY(!tide_agent_may_look()))
+    return -ENOSYS;
+  struct tide_agent_seat *seat = tide_agent_seat_at_hand();
+  if (TIDE_UNLIKELY(!seat) && !(seat = find_asking_seat(caller.sp, &answer)))
+    return answer;
+  tide_agent_begin(seat, TIDE_AGENT_SP_HERE());
+  answer = answer_for(seat, &asked, caller);
   tide_agent_end(seat);
   return answer;
 }

@@ -203,16 +203,6 @@ TIDE_COLD static uint64_t pass_by(const struct tide_agent_hook *hook,
   return ret;
 }
 
-// What a program without thread-local storage maps is not recorded: nobody can be told apart there.
-// One that is attached to has got over that, and so has one that has been seen with it.
-TIDE_COLD static bool may_look_for_seat(void)
-{
-  static bool has_begun;
-  if (!has_begun)
-    has_begun = !tide_agent_face.store_given || tide_agent_has_thread_pointer();
-  return has_begun;
-}
-
 TIDE_COLD static uint64_t outermost_of_rust(struct tide_agent_seat *seat,
                                             const struct tide_agent_hook *hook,
                                             const struct tide_agent_frame *f)
@@ -253,10 +243,8 @@ __attribute__((used)) uint64_t tide_agent_event(const struct tide_agent_frame *f
     // Before the thread's place is touched: it may be a vfork child's, whose exec does not return.
     if (hook->role == TIDE_ROLE_EXEC)
       return tide_agent_exec(hook, f);
-    if (!may_look_for_seat())
+    if (!tide_agent_may_look())
       return tide_agent_call(hook, f);
-    if (hook->role == TIDE_ROLE_ASK)
-      return (uint64_t)tide_agent_asked(f);
   }
   struct tide_agent_seat *seat = tide_agent_seat();
   if (TIDE_UNLIKELY(!seat))

@@ -112,15 +112,15 @@ TIDE_COLD static uint64_t alloc_slowly(const struct tide_agent_hook *hook,
   return (uint64_t)tide_record_at(t, TIDE_CAPTURE_TAGGED(&t->unwind, tag_of(hook)), (void *)p,     \
                                   asked)
 
-__attribute__((used)) uint64_t tide_agent_alloc(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-                                                uint64_t e, const struct tide_agent_hook *hook)
+TIDE_AGENT_ENTRY uint64_t tide_agent_alloc(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                           uint64_t e, const struct tide_agent_hook *hook)
 {
   ALLOCATE(size_asked(hook, a, b));
 }
 
 // malloc() has its own: it does not ask which of its arguments is the size.
-__attribute__((used)) uint64_t tide_agent_malloc(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-                                                 uint64_t e, const struct tide_agent_hook *hook)
+TIDE_AGENT_ENTRY uint64_t tide_agent_malloc(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                            uint64_t e, const struct tide_agent_hook *hook)
 {
   ALLOCATE(a);
 }
@@ -180,8 +180,8 @@ __attribute__((noinline)) static uint64_t free_and_pay(uint64_t a, uint64_t b, u
 
 // It begins as tide_free_entered() does: what is usual there calls nobody but the real function.
 // The latest block, which that is about, is not NULL.
-__attribute__((used)) uint64_t tide_agent_free(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-                                               uint64_t e, const struct tide_agent_hook *hook)
+TIDE_AGENT_ENTRY uint64_t tide_agent_free(uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                          uint64_t e, const struct tide_agent_hook *hook)
 {
   struct tide_agent_seat *seat = tide_agent_seat_at_hand();
   if (TIDE_UNLIKELY(!seat))

@@ -63,6 +63,14 @@ TIDE_COLD bool tide_agent_has_jumped(struct tide_agent_seat *seat, uint64_t sp)
   return true;
 }
 
+bool tide_agent_has_begun;
+
+TIDE_COLD bool tide_agent_may_look_now(void)
+{
+  tide_agent_has_begun = !tide_agent_face.store_given || tide_agent_has_thread_pointer();
+  return tide_agent_has_begun;
+}
+
 static struct tide_agent_seat *place_at(uint64_t tp, uint32_t i)
 {
   return &tide_agent_seats[(tide_agent_home(tp) + i) % TIDE_AGENT_SEATS];

@@ -43,6 +43,7 @@ struct tide_code {
 
 // The way from an island into the agent.
 struct tide_way {
+  uint64_t at;    // where what the island does first will lie
   uint64_t hook;  // where its struct tide_agent_hook lies in the process
   uint64_t enter; // keeps all registers
   // Of functions that have one: where calls by code outside of the function's own object go, which

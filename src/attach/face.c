@@ -205,9 +205,7 @@ bool tide_face_fill(const struct tide_attachment *a, const struct tide_face_opti
     face->hooks[plan->patches[i].index] = tide_face_hook(plan, &plan->patches[i], face->program);
   face->enter = a->hook;
   face->enter_new = a->hook_new;
-  face->quick_alloc = a->quick_alloc;
-  face->quick_malloc = a->quick_malloc;
-  face->quick_free = a->quick_free;
+  face->quick = a->quick;
   list_objects(a->tracer->outside, face);
   return face->seats;
 }

@@ -226,12 +226,10 @@ static enum tide_patch_step add_new(struct later *l)
                                .mark = job->left.mark,
                                .caves = tide_attachment_find_caves(job->outside, &job->objects),
                                .hook = l->face->enter,
-                               .hook_new = l->face->enter_new};
-  if (!counts_on_apart(l)) {
-    job->attachment.quick_alloc = l->face->quick_alloc;
-    job->attachment.quick_malloc = l->face->quick_malloc;
-    job->attachment.quick_free = l->face->quick_free;
-  }
+                               .hook_new = l->face->enter_new,
+                               .quick = l->face->quick};
+  if (counts_on_apart(l))
+    job->attachment.quick = (struct tide_agent_quick){.ask = l->face->quick.ask};
   l->why = "no room is left for more hooks";
   if (!give_numbers(l) || !reserve_regions(l, n_old))
     return TIDE_STEP_FAILED;

@@ -144,9 +144,10 @@ bool tide_attachment_init(struct tide_attachment *a, const struct tide_plan *pla
   *ret_why = "the agent's file has no entry";
   if (!(a->hook = tide_agent_image_find(agent, "tide_agent_enter")) ||
       !(a->hook_new = tide_agent_image_find(agent, "tide_agent_enter_new")) ||
-      !(a->quick_alloc = tide_agent_image_find(agent, "tide_agent_enter_alloc")) ||
-      !(a->quick_malloc = tide_agent_image_find(agent, "tide_agent_enter_malloc")) ||
-      !(a->quick_free = tide_agent_image_find(agent, "tide_agent_enter_free")))
+      !(a->quick.alloc = tide_agent_image_find(agent, "tide_agent_alloc")) ||
+      !(a->quick.malloc = tide_agent_image_find(agent, "tide_agent_malloc")) ||
+      !(a->quick.free = tide_agent_image_find(agent, "tide_agent_free")) ||
+      !(a->quick.ask = tide_agent_image_find(agent, "tide_agent_ask")))
     return false;
   make_mark(a);
   reserve_agent(a);
@@ -277,10 +278,11 @@ static uint64_t quick_for(const struct tide_attachment *a, enum tide_role role)
 {
   switch (role) {
   case TIDE_ROLE_ALLOC:
-  case TIDE_ROLE_ALLOC_ALIGNED: return a->quick_malloc;
+  case TIDE_ROLE_ALLOC_ALIGNED: return a->quick.malloc;
   case TIDE_ROLE_ALLOC_SECOND:
-  case TIDE_ROLE_CALLOC: return a->quick_alloc;
-  case TIDE_ROLE_FREE: return a->quick_free;
+  case TIDE_ROLE_CALLOC: return a->quick.alloc;
+  case TIDE_ROLE_FREE: return a->quick.free;
+  case TIDE_ROLE_ASK: return a->quick.ask;
   default: return 0;
   }
 }
@@ -289,9 +291,11 @@ static uint64_t quick_for(const struct tide_attachment *a, enum tide_role role)
 static struct tide_way way_of(const struct tide_attachment *a, const struct tide_patch *p)
 {
   const struct tide_loaded *loaded = p->entry.loaded;
-  uint64_t own_bytes = loaded->code_hi - loaded->code_lo;
+  // A door is called by its own object, and by a header that no compiler sees through.
+  uint64_t own_bytes = p->entry.role == TIDE_ROLE_ASK ? 0 : loaded->code_hi - loaded->code_lo;
   bool has_quick = p->entry.family != TIDE_FAMILY_RUST && own_bytes <= INT32_MAX;
   return (struct tide_way){
+      .at = p->island + p->displaced.n_undo,
       .hook = a->mark.face + offsetof(struct tide_agent_face, hooks) +
               p->index * sizeof(struct tide_agent_hook),
       .enter = enter_for(a, p->entry.role),

@@ -42,12 +42,12 @@ struct tide_attachment {
   size_t n_ranges;
   struct tide_frame_table tables[TIDE_AGENT_TABLES];
   size_t n_tables;
-  struct tide_given_maps maps;                    // where the process sees no /proc
-  uint64_t hook;                                  // where islands go
-  uint64_t hook_new;                              // of functions that may throw
-  uint64_t quick_alloc, quick_malloc, quick_free; // by the calling convention; 0: none
-  bool is_undone;                                 // the old code is back
-  const char *reason;                             // of a step that was not done
+  struct tide_given_maps maps; // where the process sees no /proc
+  uint64_t hook;               // where islands go
+  uint64_t hook_new;           // of functions that may throw
+  struct tide_agent_quick quick;
+  bool is_undone;     // the old code is back
+  const char *reason; // of a step that was not done
 };
 
 // Finds a place for the agent and relocates it there. False with a reason: there is none.

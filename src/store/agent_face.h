@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define TIDE_AGENT_MAGIC UINT64_C(0x746e656761656474) // "tdeagent"
-#define TIDE_AGENT_VERSION 11u
+#define TIDE_AGENT_VERSION 12u
 #define TIDE_AGENT_STORE_NAME "tidemark-agent-store"
 #define TIDE_AGENT_MARK UINT64_C(0x316b72616d656474) // "tdemark1"
 
@@ -48,6 +48,11 @@ struct tide_agent_hook {
 
 enum { TIDE_AGENT_TAG_SHIFT = 57 };
 
+// Where islands lead callers that keep to the calling convention; 0: where they lead all.
+struct tide_agent_quick {
+  uint64_t alloc, malloc, free, ask;
+};
+
 // Unwind information of an object that has no table of it to search in.
 struct tide_agent_table {
   uint64_t code;      // an address in the object
@@ -81,7 +86,8 @@ struct tide_agent_face {
   uint64_t maps_at, maps_bytes; // what /proc/self/maps said, where the process sees none; 0
   uint32_t n_tables;
   struct tide_agent_table tables[TIDE_AGENT_TABLES];
-  uint64_t enter, enter_new, quick_alloc, quick_malloc, quick_free; // where islands go
+  uint64_t enter, enter_new; // where islands lead
+  struct tide_agent_quick quick;
   uint64_t loader_state; // an int of the loader's, 0 when all that it maps is there; 0: nowhere
   uint64_t objects[TIDE_AGENT_OBJECTS]; // what was looked at, a number each; 0: none
   uint64_t seats; // of struct tide_agent_place and more, TIDE_AGENT_SEAT_BYTES each
@@ -97,7 +103,10 @@ struct tide_agent_face {
 };
 
 enum { TIDE_AGENT_SEAT_BITS = 14, TIDE_AGENT_SEATS = 1 << TIDE_AGENT_SEAT_BITS };
-enum { TIDE_AGENT_SEAT_BYTES = 128 }; // the place, and what is the agent's alone
+enum { TIDE_AGENT_SEAT_SHIFT = 7 };
+enum {
+  TIDE_AGENT_SEAT_BYTES = 1 << TIDE_AGENT_SEAT_SHIFT
+}; // the place, and what is the agent's alone
 
 // One of the agent's threads, by thread pointer. Of each the tracer looks at `inside`.
 struct tide_agent_place {

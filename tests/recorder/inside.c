@@ -225,7 +225,10 @@ static const char *patch(struct tide_agent_face *face, const struct inside_entry
   uint8_t jump[16];
   if (!d->move(&code, pad, d->jump_bytes, (uint64_t)bytes + TIDE_ISLAND_CODE_AT, &displaced, &why))
     return why;
-  struct tide_way way = {.hook = (uint64_t)&face->hooks[face->n_hooks],
+  if (entry->has_quick && quick && memcmp((const void *)quick, d->pad, sizeof d->pad) != 0)
+    return "the agent's quick ways have no landing pads";
+  struct tide_way way = {.at = (uint64_t)bytes + displaced.n_undo,
+                         .hook = (uint64_t)&face->hooks[face->n_hooks],
                          .enter = enter,
                          .quick = entry->has_quick ? quick : 0,
                          .own_lo = entry->object_lo,
@@ -248,10 +251,11 @@ static uint64_t quick_for(const struct image *image, enum tide_role role)
 {
   switch (role) {
   case TIDE_ROLE_ALLOC:
-  case TIDE_ROLE_ALLOC_ALIGNED: return (uint64_t)find(image, "tide_agent_enter_malloc");
+  case TIDE_ROLE_ALLOC_ALIGNED: return (uint64_t)find(image, "tide_agent_malloc");
   case TIDE_ROLE_ALLOC_SECOND:
-  case TIDE_ROLE_CALLOC: return (uint64_t)find(image, "tide_agent_enter_alloc");
-  case TIDE_ROLE_FREE: return (uint64_t)find(image, "tide_agent_enter_free");
+  case TIDE_ROLE_CALLOC: return (uint64_t)find(image, "tide_agent_alloc");
+  case TIDE_ROLE_FREE: return (uint64_t)find(image, "tide_agent_free");
+  case TIDE_ROLE_ASK: return (uint64_t)find(image, "tide_agent_ask");
   default: return 0;
   }
 }

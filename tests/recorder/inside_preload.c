@@ -85,7 +85,7 @@ __attribute__((constructor)) static void begin(void)
     }
   }
   dl_iterate_phdr(find_door, NULL);
-  entries[n++] = (struct inside_entry){.at = door, .role = TIDE_ROLE_ASK};
+  entries[n++] = (struct inside_entry){.at = door, .role = TIDE_ROLE_ASK, .has_quick = true};
   snprintf(store, sizeof store, "tidemark.%s.%d.store", program_invocation_short_name, getpid());
   const char *why = inside_begin(
       &(struct inside_options){

@@ -204,6 +204,7 @@ __asm__(".pushsection .text\n"
         "displace_by_data: mov displace_data(%rip), %rax; add %rdi, %rax; ret\n"
         "displace_by_jump: jmp 1f; nop; nop; nop; nop; 1: lea 5(%rdi), %rax; ret\n"
         "displace_by_pad: endbr64; push %rbp; mov %rsp, %rbp; lea 6(%rdi), %rax; pop %rbp; ret\n"
+        "displace_entered: ret\n"
         ".popsection");
 #else
 __asm__(".pushsection .text\n.balign 8\n"
@@ -213,11 +214,12 @@ __asm__(".pushsection .text\n.balign 8\n"
         "displace_by_data: ldr x1, displace_data; add x0, x0, x1; ret\n"
         "displace_by_jump: b 1f; nop; 1: add x0, x0, #5; ret\n"
         "displace_by_pad: paciasp; add x0, x0, #6; autiasp; ret\n"
+        "displace_entered: mov x0, x17; ret\n"
         ".popsection");
 #endif
 typedef uint64_t function(uint64_t);
 extern function displace_by_flag, displace_by_count, displace_by_data, displace_by_jump,
-    displace_by_pad;
+    displace_by_pad, displace_entered;
 
 enum { ROOM = 64 << 10 };
 
@@ -267,6 +269,59 @@ static void moved_functions_do_the_same(void **state)
   }
 }
 
+static uint64_t entered_quickly(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+                                uint64_t hook)
+{
+  return hook + a + 10 * b + 100 * c + 1000 * d + 10000 * e;
+}
+
+typedef uint64_t called(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e);
+
+static uint64_t call_island(uint8_t *at, struct tide_way way)
+{
+  way.at = (uint64_t)at;
+  way.enter = (uint64_t)displace_entered;
+  tide_displacer()->enter(at, &way);
+  __builtin___clear_cache((char *)at, (char *)at + TIDE_ENTER_BYTES);
+  return ((called *)(uintptr_t)at)(1, 2, 3, 4, 5) + 0; // not the last thing done: we are the caller
+}
+
+static void islands_lead_to_the_hook(void **state)
+{
+  (void)state;
+  uint64_t here = (uint64_t)call_island & ~UINT64_C(0xfffff), quick = (uint64_t)entered_quickly;
+  uint8_t *near = room_near((const void *)entered_quickly);
+  uint8_t *far = mmap((void *)(UINT64_C(1) << 40), ROOM, PROT_READ | PROT_WRITE | PROT_EXEC,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  assert_ptr_not_equal(far, MAP_FAILED);
+  uint8_t *const rooms[] = {near, far};
+  const uint64_t hooks[] = {(uint64_t)near + 4096, UINT64_C(0x123456789abc000)};
+  for (size_t i = 0; i < 4; i++) {
+    uint64_t hook = hooks[i / 2];
+    struct tide_way way = {.hook = hook};
+    assert_int_equal(call_island(rooms[i % 2], way), hook);
+    way.quick = quick;
+    assert_int_equal(call_island(rooms[i % 2], way), hook + 54321);
+    way.own_lo = here;
+    way.own_bytes = 2 << 20;
+    assert_int_equal(call_island(rooms[i % 2], way), hook);
+  }
+  munmap(near, ROOM);
+  munmap(far, ROOM);
+}
+
+static void x86_islands_jump_straight_where_they_can(void **state)
+{
+  (void)state;
+  uint8_t code[TIDE_ENTER_BYTES];
+  struct tide_way way = {.at = 0x400000, .hook = 0x500000, .enter = 0x600000};
+  X86->enter(code, &way);
+  assert_memory_equal(code, "\x48\x8d\x05\xf9\xff\x0f\x00\xe9\xf4\xff\x1f\x00", 12);
+  way.hook += UINT64_C(1) << 32;
+  X86->enter(code, &way);
+  assert_memory_equal(code, "\x48\xb8\x00\x00\x50\x00\x01\x00\x00\x00\xff\x25", 12);
+}
+
 static void libcs_allocator_runs_displaced(void **state)
 {
   (void)state;
@@ -301,6 +356,8 @@ UNIT_TESTS(displace_test)
       cmocka_unit_test(arm_refuses),
       cmocka_unit_test(arm_pads_stay),
       cmocka_unit_test(moved_functions_do_the_same),
+      cmocka_unit_test(islands_lead_to_the_hook),
+      cmocka_unit_test(x86_islands_jump_straight_where_they_can),
       cmocka_unit_test(libcs_allocator_runs_displaced),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

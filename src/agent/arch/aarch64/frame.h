@@ -15,3 +15,6 @@ struct tide_agent_frame {
 #define TIDE_AGENT_SP_HERE() ((uint64_t)__builtin_dwarf_cfa())
 #define TIDE_FRAME_REGS(frame)                                                                     \
   ((struct tide_regs){(frame)->pc, (uint64_t)((frame) + 1), (frame)->fp})
+
+// Of a function to which islands jump by its address: all have one.
+#define TIDE_AGENT_PAD

@@ -58,20 +58,6 @@ __asm__(".text\n"
         "  jmp *%rax\n"
         ".size tide_agent_enter_new, . - tide_agent_enter_new\n");
 
-// Where islands have told that the caller keeps to the calling convention: on to a function that is
-// called as if by it, with the hook as the sixth argument.
-#define QUICK(name, function)                                                                      \
-  ".globl " #name "\n"                                                                             \
-  ".protected " #name "\n"                                                                         \
-  ".type " #name ", @function\n" #name ":\n"                                                       \
-  "  endbr64\n"                                                                                    \
-  "  jmp " #function "\n"                                                                          \
-  ".size " #name ", . - " #name "\n"
-
-__asm__(".text\n" QUICK(tide_agent_enter_alloc, tide_agent_alloc)
-            QUICK(tide_agent_enter_malloc, tide_agent_malloc)
-                QUICK(tide_agent_enter_free, tide_agent_free));
-
 __asm__(".text\n"
         ".globl tide_agent_call_on\n"
         ".protected tide_agent_call_on\n"

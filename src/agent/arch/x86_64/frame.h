@@ -20,3 +20,10 @@ struct tide_agent_frame {
 #define TIDE_AGENT_SP_HERE() ((uint64_t)__builtin_frame_address(0))
 #define TIDE_FRAME_REGS(frame)                                                                     \
   ((struct tide_regs){(frame)->pc, (uint64_t)((frame) + 1), (frame)->fp})
+
+// Of a function to which islands jump by its address.
+#ifdef __clang__
+#define TIDE_AGENT_PAD // all have one
+#else
+#define TIDE_AGENT_PAD __attribute__((cf_check))
+#endif

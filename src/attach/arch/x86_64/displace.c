@@ -198,41 +198,60 @@ static size_t landing(const struct tide_code *function)
 }
 
 // movabs $hook, %rax (or %r9); jmp *0(%rip)
-enum { JUMP_WITH_HOOK_BYTES = 24 };
-static const uint8_t HOOK_IN_RAX[] = {0x48, 0xb8}, HOOK_IN_R9[] = {0x49, 0xb9};
+enum { JUMP_WITH_HOOK_BYTES = 24, NEAR_HOOK_BYTES = 7 };
 
-static void jump_with_hook(uint8_t *code, const uint8_t load[2], uint64_t hook, uint64_t to)
+// A register, and how the hook's address gets into it: as it is, or from where it is near.
+struct hook_register {
+  uint8_t whole[2], near[3];
+};
+static const struct hook_register HOOK_IN_RAX = {{0x48, 0xb8}, {0x48, 0x8d, 0x05}},
+                                  HOOK_IN_R9 = {{0x49, 0xb9}, {0x4c, 0x8d, 0x0d}};
+
+// The agent lies near its islands where there is room. Such a jump needs no prediction of where it
+// goes, and leaves that of the program's own calls alone.
+static bool jump_near(uint8_t *code, uint64_t at, const struct hook_register *r, uint64_t hook,
+                      uint64_t to)
 {
-  memcpy(code, load, 2);
+  memcpy(code, r->near, sizeof r->near);
+  return put_rel32(code + sizeof r->near, at + NEAR_HOOK_BYTES, hook) &&
+         put_jump(code + NEAR_HOOK_BYTES, at + NEAR_HOOK_BYTES, to);
+}
+
+static void jump_with_hook(uint8_t *code, uint64_t at, const struct hook_register *r, uint64_t hook,
+                           uint64_t to)
+{
+  if (jump_near(code, at, r, hook, to))
+    return;
+  memcpy(code, r->whole, sizeof r->whole);
   memcpy(code + 2, &hook, sizeof hook);
   memcpy(code + 10, JUMP_BY_NEXT, sizeof JUMP_BY_NEXT);
   memcpy(code + 16, &to, sizeof to);
 }
 
 // rax alone is free before it is known who calls:
-//    0  mov (%rsp), %rax           the return address
-//    4  sub 67(%rip), %rax         where the function's own object begins
-//   11  cmp $own_bytes, %rax
-//   17  jb 43
-//   19  hook in r9, to the quick way
-//   43  hook in rax, to the other
-//   67  own_lo
+//    0  mov (%rsp), %eax           the return address, its lower half
+//    3  sub $own_lo, %eax          where the function's own object begins
+//    8  cmp $own_bytes, %eax
+//   13  jb 39
+//   15  hook in r9, to the quick way
+//   39  hook in rax, to the other
+// The other is right for whoever calls: a caller 4 GiB away may be taken for the object's own.
 static void write_entry(uint8_t *code, const struct tide_way *way)
 {
-  enum { QUICK = 19, ENTER = QUICK + JUMP_WITH_HOOK_BYTES, LO = ENTER + JUMP_WITH_HOOK_BYTES };
-  static const uint8_t ASKS[QUICK] = {0x48,    0x8b, 0x04, 0x24, 0x48,         0x2b, 0x05,
-                                      LO - 11, 0,    0,    0,    0x48,         0x3d, 0,
-                                      0,       0,    0,    0x72, ENTER - QUICK};
+  enum { QUICK = 15, ENTER = QUICK + JUMP_WITH_HOOK_BYTES };
+  static const uint8_t ASKS[QUICK] = {0x8b, 0x04, 0x24, 0x2d,         0, 0, 0, 0, 0x3d, 0, 0,
+                                      0,    0,    0x72, ENTER - QUICK};
+  uint32_t own_lo = (uint32_t)way->own_lo;
   if (!way->quick) {
-    jump_with_hook(code, HOOK_IN_RAX, way->hook, way->enter);
+    jump_with_hook(code, way->at, &HOOK_IN_RAX, way->hook, way->enter);
     return;
   }
-  _Static_assert(LO + sizeof way->own_lo <= TIDE_ENTER_BYTES, "no room");
+  _Static_assert(ENTER + JUMP_WITH_HOOK_BYTES <= TIDE_ENTER_BYTES, "no room");
   memcpy(code, ASKS, sizeof ASKS);
-  memcpy(code + 13, &way->own_bytes, sizeof way->own_bytes);
-  jump_with_hook(code + QUICK, HOOK_IN_R9, way->hook, way->quick);
-  jump_with_hook(code + ENTER, HOOK_IN_RAX, way->hook, way->enter);
-  memcpy(code + LO, &way->own_lo, sizeof way->own_lo);
+  memcpy(code + 4, &own_lo, sizeof own_lo);
+  memcpy(code + 9, &way->own_bytes, sizeof way->own_bytes);
+  jump_with_hook(code + QUICK, way->at + QUICK, &HOOK_IN_R9, way->hook, way->quick);
+  jump_with_hook(code + ENTER, way->at + ENTER, &HOOK_IN_RAX, way->hook, way->enter);
 }
 
 static uint64_t jumps_to(const uint8_t *code, uint64_t at)
