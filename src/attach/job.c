@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -350,8 +351,17 @@ static bool stop_threads(struct tide_tracer *t, enum tide_job_whom whom)
                                 : tide_tracer_stop_idle(t);
 }
 
-enum tide_patch_step tide_job_stopped(struct tide_job *job, enum tide_job_whom whom,
-                                      enum tide_patch_step (*step)(struct tide_job *))
+// From one stop to the next there is little to do. Beside hundreds of threads that want the same
+// processors each would wait for its turn among them all. Where this is not permitted, it does.
+static int set_niceness(int niceness)
+{
+  int before = getpriority(PRIO_PROCESS, 0);
+  setpriority(PRIO_PROCESS, 0, niceness);
+  return before;
+}
+
+static enum tide_patch_step step_stopped(struct tide_job *job, enum tide_job_whom whom,
+                                         enum tide_patch_step (*step)(struct tide_job *))
 {
   enum tide_patch_step done = TIDE_STEP_MORE;
   struct tide_tracer *t = &job->tracer;
@@ -371,6 +381,15 @@ enum tide_patch_step tide_job_stopped(struct tide_job *job, enum tide_job_whom w
     tide_tracer_go(t);
     note_time(whom == TIDE_JOB_ALL ? &job->all_stopped_ns : &job->one_stopped_ns, t->stopped_ns);
   }
+  return done;
+}
+
+enum tide_patch_step tide_job_stopped(struct tide_job *job, enum tide_job_whom whom,
+                                      enum tide_patch_step (*step)(struct tide_job *))
+{
+  int before = set_niceness(-20);
+  enum tide_patch_step done = step_stopped(job, whom, step);
+  set_niceness(before);
   return done;
 }
 

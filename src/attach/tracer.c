@@ -246,6 +246,22 @@ static enum seized seize(struct tide_tracer *tracer, pid_t tid)
   return SEIZED;
 }
 
+static DIR *open_threads(const struct tide_tracer *tracer)
+{
+  char name[64];
+  snprintf(name, sizeof name, "/proc/%u/task", tracer->outside->pid);
+  return opendir(name);
+}
+
+static pid_t next_thread(DIR *dir) // 0: that was all
+{
+  struct dirent *entry;
+  pid_t tid = 0;
+  while (tid <= 0 && dir && (entry = readdir(dir)))
+    tid = (pid_t)strtol(entry->d_name, NULL, 10);
+  return tid;
+}
+
 static bool is_parent(const struct tide_tracer *tracer, pid_t tid)
 {
   for (size_t i = 0; i < tracer->n_parents; i++)
@@ -254,27 +270,29 @@ static bool is_parent(const struct tide_tracer *tracer, pid_t tid)
   return false;
 }
 
-// Before a stop, as it takes its time. Who had children may have some again.
+// Who had children may have some again.
+static void add_parent(struct tide_tracer *tracer, pid_t tid)
+{
+  TIDE_GROW(tracer->parents, tracer->n_parents, tracer->parents_cap);
+  tracer->parents[tracer->n_parents++] = tid;
+}
+
+static bool is_childless(struct tide_tracer *tracer, pid_t tid)
+{
+  if (is_parent(tracer, tid))
+    return false;
+  bool is_new = tide_thread_has_children((pid_t)tracer->outside->pid, tid);
+  if (is_new)
+    add_parent(tracer, tid);
+  return !is_new;
+}
+
+// Before a stop of all, as it takes its time.
 static void note_parents(struct tide_tracer *tracer)
 {
-  char name[64];
-  struct dirent *entry;
-  pid_t pid = (pid_t)tracer->outside->pid;
-  tracer->n_listed = tracer->n_others = 0;
-  snprintf(name, sizeof name, "/proc/%d/task", pid);
-  DIR *dir = opendir(name);
-  while (dir && (entry = readdir(dir))) {
-    pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-    tracer->n_listed += tid > 0;
-    if (tid <= 0 || is_parent(tracer, tid))
-      continue;
-    if (!tide_thread_has_children(pid, tid)) {
-      tracer->n_others += tid != pid;
-      continue;
-    }
-    TIDE_GROW(tracer->parents, tracer->n_parents, tracer->parents_cap);
-    tracer->parents[tracer->n_parents++] = tid;
-  }
+  DIR *dir = open_threads(tracer);
+  for (pid_t tid; (tid = next_thread(dir));)
+    is_childless(tracer, tid);
   if (dir)
     closedir(dir);
 }
@@ -293,15 +311,11 @@ static bool is_of(const struct tide_tracer *tracer, enum whose whose, pid_t tid)
 // Seizes threads that are not known yet, at most `limit` of them after `skip`.
 static bool seize_new(struct tide_tracer *tracer, enum whose whose, unsigned skip, size_t limit)
 {
-  char name[64];
-  struct dirent *entry;
   size_t first = tracer->n;
   bool ok = true;
-  snprintf(name, sizeof name, "/proc/%u/task", tracer->outside->pid);
-  DIR *dir = opendir(name);
-  while (ok && dir && tracer->n - first < limit && (entry = readdir(dir))) {
-    pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-    if (tid <= 0 || is_known(tracer, tid) || !is_of(tracer, whose, tid))
+  DIR *dir = open_threads(tracer);
+  for (pid_t tid; ok && tracer->n - first < limit && (tid = next_thread(dir));) {
+    if (is_known(tracer, tid) || !is_of(tracer, whose, tid))
       continue;
     if (skip)
       skip--;
@@ -457,16 +471,11 @@ enum { CANDIDATES = 64 };
 
 static unsigned list_runs(const struct tide_tracer *tracer, uint64_t runs[CANDIDATES])
 {
-  char name[64];
-  struct dirent *entry;
   unsigned n = 0;
-  snprintf(name, sizeof name, "/proc/%u/task", tracer->outside->pid);
-  DIR *dir = opendir(name);
-  while (dir && n < CANDIDATES && (entry = readdir(dir))) {
-    pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-    if (tid > 0 && is_of(tracer, OTHERS, tid))
+  DIR *dir = open_threads(tracer);
+  for (pid_t tid; n < CANDIDATES && (tid = next_thread(dir));)
+    if (is_of(tracer, OTHERS, tid))
       runs[n++] = tide_thread_runs((pid_t)tracer->outside->pid, tid);
-  }
   if (dir)
     closedir(dir);
   return n;
@@ -507,32 +516,36 @@ static bool stop_nth(struct tide_tracer *tracer, enum whose whose, unsigned nth)
          give_up(tracer, "a thread did not stop in time");
 }
 
-// A thread that is alone in its process has nobody whom its signals could wake.
-static bool has_others(struct tide_tracer *tracer)
+// The nth thread, counted as seize_new() does, or the next behind it that has no children: of
+// others nobody is asked, as there may be many and a stop for each. False: there is none.
+static bool find_from(struct tide_tracer *tracer, unsigned *nth)
 {
-  if (!tracer->held)
-    note_parents(tracer);
-  return tracer->n_others;
-}
-
-// It may have had its first child on its way to the stop: then it is let go, and noted as a parent.
-static bool stop_childless(struct tide_tracer *tracer, unsigned nth)
-{
-  for (;; nth = tracer->turn++) {
-    if (!stop_nth(tracer, OTHERS, nth))
-      return false;
-    const struct tide_stopped *thread = &tracer->threads[0];
-    if (thread->gone || !tide_thread_has_children((pid_t)tracer->outside->pid, thread->tid))
-      return true;
-    let_go(tracer);
-    if (!has_others(tracer))
-      return tide_tracer_stop_all(tracer);
+  unsigned i = 0;
+  bool found = false;
+  tracer->n_listed = 0;
+  DIR *dir = open_threads(tracer);
+  for (pid_t tid; (tid = next_thread(dir)); tracer->n_listed++) {
+    if (found || !is_of(tracer, OTHERS, tid) || (i >= *nth && !is_childless(tracer, tid)))
+      continue;
+    found = i >= *nth;
+    i++;
   }
+  if (dir)
+    closedir(dir);
+  if (found)
+    *nth = i - 1;
+  return found;
 }
 
-static bool is_alone(const struct tide_tracer *tracer)
+static bool find_childless(struct tide_tracer *tracer, unsigned *nth)
 {
-  return tracer->held || tracer->n_listed < 2;
+  if (find_from(tracer, nth))
+    return true;
+  if (!*nth)
+    return false;
+  *nth = 0; // that was all of them: the first again
+  tracer->turn = 1;
+  return find_from(tracer, nth);
 }
 
 bool tide_tracer_stop_any(struct tide_tracer *tracer)
@@ -540,18 +553,36 @@ bool tide_tracer_stop_any(struct tide_tracer *tracer)
   return stop_nth(tracer, EVERY, tracer->turn++);
 }
 
+// A thread that is alone in its process has nobody whom its signals could wake. One may have had
+// its first child on its way to the stop: then it is let go, and noted as a parent.
+static bool stop_childless(struct tide_tracer *tracer, unsigned nth)
+{
+  if (tracer->held)
+    return tide_tracer_stop_any(tracer);
+  for (;; nth = tracer->turn++) {
+    if (!find_childless(tracer, &nth))
+      return tracer->n_listed < 2 ? tide_tracer_stop_any(tracer) : tide_tracer_stop_all(tracer);
+    if (!stop_nth(tracer, OTHERS, nth))
+      return false;
+    const struct tide_stopped *thread = &tracer->threads[0];
+    if (thread->gone || !tide_thread_has_children((pid_t)tracer->outside->pid, thread->tid))
+      return true;
+    add_parent(tracer, thread->tid);
+    let_go(tracer);
+  }
+}
+
 bool tide_tracer_stop_one(struct tide_tracer *tracer)
 {
-  if (has_others(tracer))
-    return stop_childless(tracer, tracer->turn++);
-  return is_alone(tracer) ? tide_tracer_stop_any(tracer) : tide_tracer_stop_all(tracer);
+  return stop_childless(tracer, tracer->turn++);
 }
 
 bool tide_tracer_stop_idle(struct tide_tracer *tracer)
 {
-  if (has_others(tracer))
-    return stop_childless(tracer, find_idlest(tracer));
-  return tide_tracer_stop_one(tracer);
+  unsigned first = 0;
+  if (tracer->held || !find_from(tracer, &first))
+    return tide_tracer_stop_one(tracer);
+  return stop_childless(tracer, find_idlest(tracer));
 }
 
 void tide_tracer_go(struct tide_tracer *tracer)

@@ -63,9 +63,9 @@ struct tide_tracer {
   unsigned turn;  // whose it is to be stopped alone
   pid_t *parents; // threads that had children when they were looked at
   size_t n_parents, parents_cap;
-  size_t n_listed, n_others; // threads, and those of them that are no parents and not the first
-  uint64_t since_ns;         // when the stop began
-  uint64_t stopped_ns;       // how long the last one took
+  size_t n_listed;       // threads, when one of them was looked for
+  uint64_t since_ns;     // when the stop began
+  uint64_t stopped_ns;   // how long the last one took
   pid_t held;            // a thread that the caller holds stopped, alone in its process; 0: none
   uint64_t held_back;    // signals that came for it meanwhile: a bit each, from 1 on
   struct tide_cave cave; // what lies there now

@@ -132,6 +132,20 @@ def attach_in_the_middle_of_malloc(ground):
 
 
 @test
+def attach_to_hundreds_of_threads(ground):
+    """Letting go stops one thread after another, and for each a look at all would be too much: its
+    helper would share two processors with them for minutes. /proc counts what it reads."""
+    target = Target(ground, build(ground, "many"), 300)
+    told = ground.run("sh", "-c", '"$@"; grep syscr /proc/$$/io', "sh", ground.tidemark, "attach",
+                      "-q", "-f", "-o", "x.tide", "--for", "100ms", target.pid)
+    n_read = int(told.stdout.split()[-1])
+    expect(n_read < 120000, f"{n_read} reads")  # 300 for each try to stop all; once 180,000 beside
+    expect(ground.report("x.tide")["totals"]["allocations"] >= 300, told.stderr)
+    expect(not target.ours(), f"left behind: {target.ours()}")
+    ends_well(target)
+
+
+@test
 def attach_while_children_start(ground):
     """posix_spawn() makes its child with vfork: it runs in memory of the process itself."""
     target = Target(ground, build(ground, "restless"), 4, "spawn")
