@@ -94,8 +94,10 @@ function OneOfSeveral() {
   const { facts, capture } = use(session)!;
   const { images, processes } = facts.captures[capture];
   if (images.length < 2) return null;
-  const most = processes ? mostTogether(images, processes) : 0;
-  const held = most ? `, which together held ${bytes(most, EXACT)} at most` : "";
+  // The sums are of moments at which somebody looked; a peak of one alone may lie between two.
+  const peaks = images.map(({ peak_bytes: peak }) => peak ?? 0);
+  const most = processes ? Math.max(mostTogether(images, processes), ...peaks) : 0;
+  const held = most ? `, which together held ${bytes(most, EXACT)} or more at once` : "";
   const words = `This is one of ${plural(images.length, "process", "processes")}${held}.`;
   return (
     <ul class="quiet several">
