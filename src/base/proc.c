@@ -168,15 +168,24 @@ bool tide_proc_shares(uint32_t pid, const char *link)
   return stat(path, &ours) || (its.st_dev == ours.st_dev && its.st_ino == ours.st_ino);
 }
 
-// Both of one look: every process of a run passes here.
+static uint64_t kib_after(const char *text, const char *field)
+{
+  const char *at = strstr(text, field);
+  return at ? strtoull(at + strlen(field), NULL, 10) * 1024 : 0;
+}
+
+// All of one look: every process of a run passes here.
 struct tide_proc_marks tide_proc_marks(uint32_t pid)
 {
   char text[4096];
   read_text(open_of(pid, "status"), text, sizeof text);
-  const char *high = strstr(text, "\nVmHWM:"), *swapped = strstr(text, "\nVmSwap:");
   return (struct tide_proc_marks){
-      .high_bytes = high ? strtoull(high + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0,
-      .swapped_bytes = swapped ? strtoull(swapped + strlen("\nVmSwap:"), NULL, 10) * 1024 : 0,
+      .high_bytes = kib_after(text, "\nVmHWM:"),
+      .swapped_bytes = kib_after(text, "\nVmSwap:"),
+      .has_kinds = strstr(text, "\nRssShmem:"),
+      .anonymous_bytes = kib_after(text, "\nRssAnon:"),
+      .file_bytes = kib_after(text, "\nRssFile:"),
+      .shared_bytes = kib_after(text, "\nRssShmem:"),
   };
 }
 

@@ -42,9 +42,12 @@ uint64_t tide_proc_status_number(uint32_t pid, const char *field, int base);
 // nobody tells.
 bool tide_proc_shares(uint32_t pid, const char *link);
 
-// High water mark of its resident set (since exec) and swapped bytes, as the kernel remembers them.
+// High water mark of its resident set (since exec) and swapped bytes, as the kernel remembers them,
+// and of what kinds the resident set is.
 struct tide_proc_marks {
   uint64_t high_bytes, swapped_bytes; // 0: not known, or none
+  bool has_kinds;                     // a kernel before 4.5 does not tell them
+  uint64_t anonymous_bytes, file_bytes, shared_bytes;
 };
 struct tide_proc_marks tide_proc_marks(uint32_t pid);
 

@@ -88,6 +88,7 @@ void tide_image_done(struct tide_image *image)
   free(image->counts.items);
   free(image->threads);
   tide_image_drop_held(image);
+  free(image->rss_kinds);
   free(image->ticks);
   free(image->snapshots);
   tide_image_drop_pieces(image);

@@ -75,6 +75,9 @@ static void drop_memory(struct tide_image *image)
     tide_residence_done(&image->residences[i]);
   free(image->residences);
   free(image->allocators);
+  free(image->rss_kinds);
+  image->rss_kinds = NULL;
+  image->n_rss_kinds = 0;
   image->residences = NULL;
   image->allocators = NULL;
   image->n_residences = image->n_allocators = 0;

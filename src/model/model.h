@@ -79,6 +79,12 @@ struct tide_tick { // one point of the timeline
   int64_t b_resized;                 // cumulative: new sizes - old sizes
 };
 
+// Of what kinds the RSS was at one moment; as every RSS, see rss_is_own. What is swapped out is no
+// part of it.
+struct tide_rss_kinds {
+  uint64_t time_ns, anonymous_bytes, file_bytes, shared_bytes, swapped_bytes;
+};
+
 // Live bytes and blocks of every stack at one moment (pages-level stacks included), and what was
 // allocated since the snapshot before. Nobody looked at the moment of the peak, so its rows count
 // nothing and its share is in the next one's. The last one is that of the end: over all snapshots
@@ -271,6 +277,8 @@ struct tide_image {
   size_t n_ticks;
   struct tide_held_bytes *held; // what the largest stacks held at the ticks, by rising stack
   size_t n_held;
+  struct tide_rss_kinds *rss_kinds; // by rising time
+  size_t n_rss_kinds;
   struct tide_mark *marks; // by rising time
   size_t n_marks;
   struct tide_snapshot *snapshots; // by rising time

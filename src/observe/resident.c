@@ -146,11 +146,16 @@ bool tide_resident_has_left(struct tide_resident *resident, const struct tide_st
   return read_statm(resident, &statm) && !has_store(&statm, view);
 }
 
+struct counted {
+  uint64_t bytes, file_bytes; // of these, of a file or of shared memory
+};
+
 // False: the kernel cannot be asked this way.
-static bool scan_range(int fd, struct tide_range range, uint64_t *ret_bytes)
+static bool scan_range(int fd, struct tide_range range, struct counted *ret_counted)
 {
   struct tide_scan_region regions[TIDE_SCAN_REGIONS];
-  uint64_t bytes = 0, at = range.start, end = range.start + range.bytes, told = at;
+  struct counted counted = {0};
+  uint64_t at = range.start, end = range.start + range.bytes, told = at;
   while (at < end) {
     struct tide_scan_request request = {
         .size = sizeof request,
@@ -160,29 +165,32 @@ static bool scan_range(int fd, struct tide_range range, uint64_t *ret_bytes)
         .vec_len = TIDE_SCAN_REGIONS,
         .category_inverted = TIDE_SCAN_ZERO_PAGE,
         .category_mask = TIDE_SCAN_PRESENT | TIDE_SCAN_ZERO_PAGE,
-        .return_mask = TIDE_SCAN_PRESENT,
+        .return_mask = TIDE_SCAN_PRESENT | TIDE_SCAN_FILE,
     };
     int n = ioctl(fd, TIDE_SCAN, &request);
     if (n < 0)
       return false;
     for (int i = 0; i < n && i < TIDE_SCAN_REGIONS; i++) {
       uint64_t from = regions[i].start > told ? regions[i].start : told;
-      bytes += regions[i].end > from ? regions[i].end - from : 0;
+      uint64_t more = regions[i].end > from ? regions[i].end - from : 0;
+      counted.bytes += more;
+      counted.file_bytes += regions[i].categories & TIDE_SCAN_FILE ? more : 0;
       told = regions[i].end > told ? regions[i].end : told;
     }
     if (request.walk_end <= at)
       break;
     at = request.walk_end;
   }
-  *ret_bytes = bytes;
+  *ret_counted = counted;
   return true;
 }
 
 // Entry by entry, for older kernels. They do not tell the page of zeros, but that is shared by all:
 // a page of nobody else's is a real one. What a fork child still shares with its parent is missed.
-static uint64_t count_entries(int fd, struct tide_range range)
+static struct counted count_entries(int fd, struct tide_range range)
 {
-  uint64_t entries[ENTRIES], bytes = 0, page = page_bytes();
+  struct counted counted = {0};
+  uint64_t entries[ENTRIES], page = page_bytes();
   uint64_t at = range.start / page, end = (range.start + range.bytes + page - 1) / page;
   while (at < end) {
     size_t want = end - at < ENTRIES ? (size_t)(end - at) : ENTRIES;
@@ -192,43 +200,53 @@ static uint64_t count_entries(int fd, struct tide_range range)
     size_t n = (size_t)got / sizeof *entries;
     for (size_t i = 0; i < n; i++)
       if (entries[i] & TIDE_PAGEMAP_PRESENT &&
-          entries[i] & (TIDE_PAGEMAP_FILE | TIDE_PAGEMAP_EXCLUSIVE))
-        bytes += page;
+          entries[i] & (TIDE_PAGEMAP_FILE | TIDE_PAGEMAP_EXCLUSIVE)) {
+        counted.bytes += page;
+        counted.file_bytes += entries[i] & TIDE_PAGEMAP_FILE ? page : 0;
+      }
     at += n;
   }
-  return bytes;
+  return counted;
 }
 
 // The store is the one large range, and next to nothing of it is in use: the file knows where.
-static uint64_t count_store(int fd, const struct tide_store_view *view, struct tide_range range)
+static struct counted count_store(int fd, const struct tide_store_view *view,
+                                  struct tide_range range)
 {
-  uint64_t bytes = 0;
+  struct counted counted = {0};
   off_t data = lseek(view->fd, 0, SEEK_DATA);
   while (data >= 0 && (uint64_t)data < range.bytes) {
     off_t hole = lseek(view->fd, data, SEEK_HOLE);
     if (hole <= data)
       break;
     uint64_t end = (uint64_t)hole < range.bytes ? (uint64_t)hole : range.bytes;
-    bytes +=
+    struct counted more =
         count_entries(fd, (struct tide_range){range.start + (uint64_t)data, end - (uint64_t)data});
+    counted.bytes += more.bytes;
+    counted.file_bytes += more.file_bytes;
     data = lseek(view->fd, hole, SEEK_DATA);
   }
-  return bytes;
+  return counted;
 }
 
 uint64_t tide_resident_recorder(struct tide_resident *resident, const struct tide_store_view *view)
 {
   uint64_t bytes = 0;
   open_files(resident);
+  resident->recorder_shared_bytes = resident->recorder_file_bytes = 0;
   size_t n = resident->pagemap_fd < 0 ? 0 : read_ranges(resident, view);
   for (size_t i = 0; i < n; i++) {
     struct tide_range range = resident->ranges[i];
-    uint64_t more = 0;
+    struct counted more = {0};
     resident->scans = resident->scans && scan_range(resident->pagemap_fd, range, &more);
     if (!resident->scans)
       more = range.bytes == mapped_bytes(view) ? count_store(resident->pagemap_fd, view, range)
                                                : count_entries(resident->pagemap_fd, range);
-    bytes += more;
+    bytes += more.bytes;
+    if (range.start == resident->home)
+      resident->recorder_shared_bytes = more.file_bytes;
+    else
+      resident->recorder_file_bytes += more.file_bytes;
   }
   return is_there(resident, view) ? bytes : 0;
 }

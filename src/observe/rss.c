@@ -57,11 +57,35 @@ static uint64_t last_recorder_bytes(const struct tide_rss *rss)
   return rss->n_looks ? rss->looks[rss->n_looks - 1].recorder_bytes : 0;
 }
 
+static uint64_t less(uint64_t all, uint64_t part)
+{
+  return all > part ? all - part : 0;
+}
+
+// Of what kinds the program's own is.
+static void look_at_kinds(const struct tide_rss *rss, struct tide_rss_look *look)
+{
+  struct tide_proc_marks marks = tide_proc_marks(rss->pid);
+  uint64_t files = rss->resident.recorder_file_bytes, shared = rss->resident.recorder_shared_bytes;
+  look->has_kinds = marks.has_kinds;
+  look->own = (struct tide_rss_kinds){
+      .time_ns = look->time_ns,
+      .anonymous_bytes = less(marks.anonymous_bytes, look->recorder_bytes - files - shared),
+      .file_bytes = less(marks.file_bytes, files),
+      .shared_bytes = less(marks.shared_bytes, shared),
+      .swapped_bytes = marks.swapped_bytes,
+  };
+}
+
 static void look_at_memory(struct tide_rss *rss, const struct tide_store_view *view,
                            uint64_t time_ns, uint64_t all_bytes, size_t n_sharing)
 {
   uint64_t before_ns = own_cpu_ns();
   uint64_t recorder_bytes = tide_resident_recorder(&rss->resident, view);
+  struct tide_rss_look look = {time_ns, all_bytes, recorder_bytes, .has_kinds = false};
+  if (recorder_bytes)
+    look_at_kinds(rss, &look);
+  look.has_kinds &= tide_resident_all(&rss->resident, view) > 0; // still the same image's
   rss->spent_ns = own_cpu_ns() - before_ns;
   uint64_t rest_ns = rss->spent_ns * LOOK_REST * n_sharing;
   rss->next_look_ns = time_ns + (rest_ns > rss->look_interval_ns ? rest_ns : rss->look_interval_ns);
@@ -72,7 +96,7 @@ static void look_at_memory(struct tide_rss *rss, const struct tide_store_view *v
   if (rss->n_looks == TIDE_RSS_MAX_LOOKS)
     thin_looks(rss);
   TIDE_GROW(rss->looks, rss->n_looks, rss->cap_looks);
-  rss->looks[rss->n_looks++] = (struct tide_rss_look){time_ns, all_bytes, recorder_bytes};
+  rss->looks[rss->n_looks++] = look;
   if (recorder_bytes > rss->max_recorder_bytes)
     rss->max_recorder_bytes = recorder_bytes;
 }
@@ -261,6 +285,18 @@ static uint64_t untouched_bytes(const struct tide_rss *rss, const struct tide_im
   return above > seen ? above : seen;
 }
 
+static void fill_kinds(const struct tide_rss *rss, struct tide_image *image)
+{
+  size_t cap = 0;
+  for (size_t i = 0; i < rss->n_looks; i++) {
+    const struct tide_rss_look *look = &rss->looks[i];
+    if (!look->has_kinds || look->time_ns < image->start_ns || look->time_ns > image->end_ns)
+      continue;
+    TIDE_GROW(image->rss_kinds, image->n_rss_kinds, cap);
+    image->rss_kinds[image->n_rss_kinds++] = look->own;
+  }
+}
+
 void tide_rss_fill_image(const struct tide_rss *rss, const struct tide_tick *near,
                          struct tide_image *image)
 {
@@ -270,6 +306,7 @@ void tide_rss_fill_image(const struct tide_rss *rss, const struct tide_tick *nea
   image->rss_is_own = rss->n_looks > 0;
   image->recorder_rss_bytes = rss->max_recorder_bytes;
   image->swapped_bytes = rss->max_swapped_bytes;
+  fill_kinds(rss, image);
   for (size_t i = 0; i < image->n_ticks; i++)
     take_if_highest(image, image->ticks[i].time_ns, image->ticks[i].rss_bytes,
                     image->ticks[i].live_bytes);

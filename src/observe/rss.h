@@ -19,10 +19,13 @@
 // there: statm of a process that has replaced itself by exec is already about something else.
 
 struct tide_resident {
-  uint32_t pid;              // whose files are still to be opened; 0: they were, or of nobody
-  int statm_fd, pagemap_fd;  // -1: not to be had
-  bool scans;                // the kernel can be asked for ranges (6.7 and later)
-  uint64_t home;             // where the target has its store; 0: not known
+  uint32_t pid;             // whose files are still to be opened; 0: they were, or of nobody
+  int statm_fd, pagemap_fd; // -1: not to be had
+  bool scans;               // the kernel can be asked for ranges (6.7 and later)
+  uint64_t home;            // where the target has its store; 0: not known
+  // Of what the recorder had when it was last asked for: the store, which is shared memory, and its
+  // code. Whatever else it had is of no file.
+  uint64_t recorder_shared_bytes, recorder_file_bytes;
   struct tide_range *ranges; // as of the last look
   size_t cap_ranges;
   // The most that was seen, and what there was at the first look: neither of files nor of the
@@ -46,8 +49,10 @@ uint64_t tide_resident_recorder(struct tide_resident *resident, const struct tid
 
 // ---- over time ----
 
-struct tide_rss_look { // both at one moment
+struct tide_rss_look { // all at one moment
   uint64_t time_ns, all_bytes, recorder_bytes;
+  bool has_kinds;
+  struct tide_rss_kinds own; // without the recorder's
 };
 
 struct tide_rss_high { // a moment that may have been the highest; all_bytes 0: none

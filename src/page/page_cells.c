@@ -144,6 +144,19 @@ void tide_page_ticks_write(const struct tide_image *image, struct tide_page_colu
   }
 }
 
+void tide_page_kinds_write(const struct tide_image *image, struct tide_page_column *columns)
+{
+  for (size_t i = 0; i < image->n_rss_kinds; i++) {
+    const struct tide_rss_kinds *kinds = &image->rss_kinds[i];
+    int64_t since_ns = (int64_t)(kinds->time_ns - image->start_ns);
+    tide_page_column_add(&columns[TIDE_PAGE_KIND_NS], (double)since_ns);
+    tide_page_column_add(&columns[TIDE_PAGE_KIND_ANONYMOUS], (double)kinds->anonymous_bytes);
+    tide_page_column_add(&columns[TIDE_PAGE_KIND_FILES], (double)kinds->file_bytes);
+    tide_page_column_add(&columns[TIDE_PAGE_KIND_SHARED], (double)kinds->shared_bytes);
+    tide_page_column_add(&columns[TIDE_PAGE_KIND_SWAPPED], (double)kinds->swapped_bytes);
+  }
+}
+
 void tide_page_held_write(const struct tide_page_sites *sites, const struct tide_image *image,
                           struct tide_page_column *columns)
 {

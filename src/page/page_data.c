@@ -466,6 +466,7 @@ struct tide_page_data *tide_page_data_new(const struct tide_profile *profile,
   tide_page_cells_write(&sites, profile->image, data->columns);
   tide_page_late_frees_write(&sites, profile->image, data->columns);
   tide_page_ticks_write(profile->image, data->columns);
+  tide_page_kinds_write(profile->image, data->columns);
   tide_page_held_write(&sites, profile->image, data->columns);
   data->n_stacks = sites.n_of;
   data->n_gathered = sites.n_gathered;

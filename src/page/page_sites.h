@@ -123,6 +123,8 @@ void tide_page_cells_write(const struct tide_page_sites *sites, const struct tid
 void tide_page_late_frees_write(const struct tide_page_sites *sites, const struct tide_image *image,
                                 struct tide_page_column *columns);
 void tide_page_ticks_write(const struct tide_image *image, struct tide_page_column *columns);
+// Of what kinds the RSS was when somebody looked.
+void tide_page_kinds_write(const struct tide_image *image, struct tide_page_column *columns);
 // What the largest stacks held at the ticks.
 void tide_page_held_write(const struct tide_page_sites *sites, const struct tide_image *image,
                           struct tide_page_column *columns);

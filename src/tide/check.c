@@ -121,6 +121,8 @@ static enum tide_err check_image(const struct tide_capture *capture, size_t idx,
     return breach(diag, idx, "late frees:", image->n_late_frees);
   if (!tide_held_is_valid(image, n_frames))
     return breach(diag, idx, "stacks at ticks:", image->n_held);
+  if (!tide_rss_kinds_are_valid(image))
+    return breach(diag, idx, "moments of RSS by kind:", image->n_rss_kinds);
   if (!events_are_valid(image, n_frames, n_threads))
     return breach(diag, idx, "events:", image->n_events);
   if (!residences_are_valid(image, n_frames))

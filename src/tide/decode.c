@@ -403,6 +403,7 @@ enum tide_err tide_decode_of_image(const struct tide_part *part, struct tide_cur
   case TIDE_PART_RESIDENT: return tide_decode_resident(in, image, ret_why);
   case TIDE_PART_ALLOCATORS: return tide_decode_allocators(in, image, ret_why);
   case TIDE_PART_HELD: return tide_decode_held(in, image, budget, ret_why);
+  case TIDE_PART_RSS_KINDS: return tide_decode_rss_kinds(in, image, budget, ret_why);
   case TIDE_PART_RESIDENCE: return tide_decode_residence(in, image, budget, ret_why);
   default: return TIDE_ERR_OK; // a type of a later version: skipped
   }

@@ -45,6 +45,7 @@
   X(RESIDENCE, 16)                                                                                 \
   X(EVENTS, 17)                                                                                    \
   X(HELD, 18)                                                                                      \
+  X(RSS_KINDS, 19)                                                                                 \
   X(END, 255)
 
 enum tide_part_type {
@@ -92,6 +93,8 @@ void tide_encode_cost(struct tide_buf *out, const struct tide_cost *cost);
 void tide_encode_resident(struct tide_buf *out, const struct tide_image *image);
 void tide_encode_allocators(struct tide_buf *out, const struct tide_image *image);
 void tide_encode_held(struct tide_buf *out, const struct tide_image *image);
+void tide_encode_rss_kinds(struct tide_buf *out, const struct tide_image *image);
+bool tide_rss_kinds_are_valid(const struct tide_image *image);
 bool tide_held_is_valid(const struct tide_image *image, size_t n_frames);
 void tide_encode_residence(struct tide_buf *out, const struct tide_residence *table);
 void tide_encode_image(struct tide_buf *out, const struct tide_image *image);
@@ -155,6 +158,8 @@ enum tide_err tide_decode_of_image(const struct tide_part *part, struct tide_cur
                                    const char **ret_why);
 enum tide_err tide_decode_resident(struct tide_cursor *in, struct tide_image *image,
                                    const char **ret_why);
+enum tide_err tide_decode_rss_kinds(struct tide_cursor *in, struct tide_image *image,
+                                    struct tide_budget *budget, const char **ret_why);
 enum tide_err tide_decode_held(struct tide_cursor *in, struct tide_image *image,
                                struct tide_budget *budget, const char **ret_why);
 enum tide_err tide_decode_allocators(struct tide_cursor *in, struct tide_image *image,

@@ -160,6 +160,10 @@ static void put_tables(struct writer *w, size_t image_idx)
     tide_encode_held(&w->raw, image);
     put_body_part(w, TIDE_PART_HELD, image_idx);
   }
+  if (image->n_rss_kinds) {
+    tide_encode_rss_kinds(&w->raw, image);
+    put_body_part(w, TIDE_PART_RSS_KINDS, image_idx);
+  }
   if (image->has_resident) {
     tide_encode_resident(&w->raw, image);
     put_body_part(w, TIDE_PART_RESIDENT, image_idx);

@@ -20,7 +20,7 @@ MAGIC = b"\x89TIDE\r\n\x1a"
 PART_HEADER = struct.Struct("<4sHHIIQQII")
 FACTS, IMAGE, MODULES, THREADS, FRAMES, SITES, TIMELINE, SNAPSHOTS, MARKS = range(1, 10)
 SYMBOLS, LATE_FREES, ROLL, RESIDENT, COST, ALLOCATORS = 10, 11, 12, 13, 14, 15
-RESIDENCE, EVENTS, HELD, END = 16, 17, 18, 255
+RESIDENCE, EVENTS, HELD, RSS_KINDS, END = 16, 17, 18, 19, 255
 STORED, BEHIND, BY_STACK, GOES_ON = 1, 2, 4, 8
 N_REASONS = 23
 N_SIZE_BUCKETS, N_LIFE_BUCKETS = 32, 48
@@ -111,6 +111,7 @@ def decode_image(p, own_index):
     image["resident"] = None
     image["allocators"] = None
     image["held"] = []
+    image["rss_kinds"] = []
     image["residences"] = []
     return image
 
@@ -488,6 +489,21 @@ def decode_held(p, image):
     image["held"] = series
 
 
+def decode_rss_kinds(p, image):
+    if image["rss_kinds"]:
+        raise Stop("a second word on the kinds of RSS")
+    n = p.varint()
+    if n > 4096 or 5 * n > len(p.data):
+        raise Stop("it claims too many rows")
+    times, time = [], 0
+    for _ in range(n):
+        time += p.varint()
+        times.append(time)
+    if time >= 1 << 64:
+        raise Stop("time goes back")
+    image["rss_kinds"] = [list(row) for row in zip(times, *(p.diffs(n) for _ in range(4)))]
+
+
 KINDS, OTHER_KIND = 18, 15
 
 
@@ -585,6 +601,7 @@ TABLES = {
     RESIDENCE: decode_residence,
     EVENTS: decode_events,
     HELD: decode_held,
+    RSS_KINDS: decode_rss_kinds,
 }
 
 

@@ -413,6 +413,18 @@ static void gen_held(struct gen *g, struct tide_image *image)
   }
 }
 
+// Likewise.
+static void gen_rss_kinds(struct gen *g, struct tide_image *image)
+{
+  uint64_t time_ns = any(g) / 2;
+  image->n_rss_kinds = any_count(g, 6);
+  image->rss_kinds = tide_alloc_array(image->n_rss_kinds, sizeof *image->rss_kinds);
+  for (size_t i = 0; i < image->n_rss_kinds; i++) {
+    image->rss_kinds[i] = (struct tide_rss_kinds){time_ns, any(g), any(g), any(g), any(g)};
+    time_ns += below(g, UINT64_C(1) << 40);
+  }
+}
+
 static void gen_runs(struct gen *g, struct tide_residence *table)
 {
   table->n_classes = any_count(g, 3);
@@ -590,6 +602,8 @@ struct tide_capture *tide_gen_capture(uint64_t seed, size_t scale)
     gen_events(&g, &capture->images[i]);
   for (size_t i = 0; i < capture->n_images; i++)
     gen_held(&g, &capture->images[i]);
+  for (size_t i = 0; i < capture->n_images; i++)
+    gen_rss_kinds(&g, &capture->images[i]);
   return capture;
 }
 

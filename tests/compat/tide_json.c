@@ -340,6 +340,18 @@ static void put_held(struct tide_buf *out, const struct tide_image *image)
   tide_buf_text(out, "]");
 }
 
+static void put_rss_kinds(struct tide_buf *out, const struct tide_image *image)
+{
+  tide_buf_text(out, ", \"rss_kinds\": [");
+  for (size_t i = 0; i < image->n_rss_kinds; i++) {
+    const struct tide_rss_kinds *row = &image->rss_kinds[i];
+    tide_buf_printf(out, "%s[%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
+                    i ? ", " : "", row->time_ns, row->anonymous_bytes, row->file_bytes,
+                    row->shared_bytes, row->swapped_bytes);
+  }
+  tide_buf_text(out, "]");
+}
+
 static void put_list(struct tide_buf *out, const uint64_t *numbers, size_t n)
 {
   for (size_t i = 0; i < n; i++)
@@ -472,6 +484,7 @@ static void put_image(struct tide_buf *out, const struct tide_image *image, bool
   put_resident(out, image);
   put_allocators(out, image);
   put_held(out, image);
+  put_rss_kinds(out, image);
   tide_buf_text(out, ", \"residences\": [");
   for (size_t i = 0; i < image->n_residences; i++) {
     tide_buf_text(out, i ? ", " : "");

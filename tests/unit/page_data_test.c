@@ -260,12 +260,26 @@ static void expect_ticks(void)
   }
 }
 
+static void expect_kinds(void)
+{
+  assert_int_equal(count("kind_ns"), profile->image->n_rss_kinds);
+  for (size_t i = 0; i < profile->image->n_rss_kinds; i++) {
+    const struct tide_rss_kinds *kinds = &profile->image->rss_kinds[i];
+    expect("kind_ns", i, since(kinds->time_ns));
+    expect("kind_anonymous", i, (double)kinds->anonymous_bytes);
+    expect("kind_files", i, (double)kinds->file_bytes);
+    expect("kind_shared", i, (double)kinds->shared_bytes);
+    expect("kind_swapped", i, (double)kinds->swapped_bytes);
+  }
+}
+
 static void expect_all(void)
 {
   expect_sites();
   expect_cells();
   expect_late_frees();
   expect_ticks();
+  expect_kinds();
   expect("text_end", 0, 0);
   expect("module_path", 0, 0);
   expect("node_up", 0, 0);

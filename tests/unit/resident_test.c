@@ -102,6 +102,47 @@ static void pages_of_ours_are_counted(void **state)
   tide_resident_close(&resident);
 }
 
+// What is the recorder's is left out of the kind it is of.
+static void kinds_are_the_programs_own(void **state)
+{
+  struct fixture *f = *state;
+  enum { LESS = 40 * PAGE }; // that others of this process may come and go by
+  struct tide_rss rss;
+  tide_rss_init(&rss, (uint32_t)getpid(), 0);
+  assert_true(tide_rss_take(&rss, &f->view, 1 * MS, 0, 1) > 0);
+  uint64_t more = touch(f);
+  publish(f, f->ours, ALL * PAGE); // as if the recorder had written these
+  int fd = memfd_create("shared", MFD_CLOEXEC);
+  assert_int_equal(ftruncate(fd, 4 * MIB), 0);
+  char *shared = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  char *own = mmap(NULL, 6 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(shared, 1, 4 * MIB);
+  memset(own, 1, 6 * MIB);
+  rss.next_look_ns = 0;
+  assert_true(tide_rss_take(&rss, &f->view, 2 * MS, 0, 1) > more);
+  struct tide_image image = {.end_ns = 2 * MS};
+  const struct tide_tick near = {0};
+  tide_rss_fill_image(&rss, &near, &image);
+  assert_int_equal(image.n_rss_kinds, 2);
+  const struct tide_rss_kinds *was = &image.rss_kinds[0], *is = &image.rss_kinds[1];
+  assert_int_equal(is->time_ns, 2 * MS);
+  assert_true(is->shared_bytes == was->shared_bytes + 4 * MIB);
+  assert_in_range(is->anonymous_bytes, was->anonymous_bytes + 6 * MIB - LESS,
+                  was->anonymous_bytes + 6 * MIB + LESS);
+  assert_in_range(is->file_bytes, was->file_bytes - LESS, was->file_bytes + 256 * PAGE);
+  assert_true(is->file_bytes > 0);
+  // Moments of another image are not this one's.
+  struct tide_image later = {.start_ns = 2 * MS, .end_ns = 3 * MS};
+  tide_rss_fill_image(&rss, &near, &later);
+  assert_int_equal(later.n_rss_kinds, 1);
+  free(image.rss_kinds);
+  free(later.rss_kinds);
+  munmap(own, 6 * MIB);
+  munmap(shared, 4 * MIB);
+  close(fd);
+  tide_rss_done(&rss);
+}
+
 // More mappings than the table holds: some are not there, so nothing may be said.
 static void what_is_not_known_whole_is_not_known(void **state)
 {
@@ -361,6 +402,7 @@ UNIT_TESTS(resident_test)
 {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(pages_of_ours_are_counted, setup, teardown),
+      cmocka_unit_test_setup_teardown(kinds_are_the_programs_own, setup, teardown),
       cmocka_unit_test_setup_teardown(what_is_not_known_whole_is_not_known, setup, teardown),
       cmocka_unit_test_setup_teardown(after_exec_it_is_another_image, setup, teardown),
       cmocka_unit_test(between_two_looks_it_rises_with_what_is_in_memory),

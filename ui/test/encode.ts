@@ -53,7 +53,12 @@ export function partsOf(model: Model): Parts {
     tick_n_alloc: t.nAlloc, tick_b_alloc: t.bAlloc, tick_n_free: t.nFree, tick_rss: t.rss,
     tick_page_bytes: t.pageBytes,
   };
-  const { lateFrees: late } = model;
+  const { lateFrees: late, rssKinds: kinds } = model;
+  if (kinds)
+    Object.assign(columns, {
+      kind_ns: kinds.ns, kind_anonymous: kinds.anonymous, kind_files: kinds.files,
+      kind_shared: kinds.shared, kind_swapped: kinds.swapped,
+    });
   Object.assign(columns, {
     late_site: late.site, late_born: late.born, late_freed: late.freed, late_bytes: late.bytes,
     late_blocks: late.blocks,

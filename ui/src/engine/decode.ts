@@ -4,7 +4,7 @@
 // is wrong with it, the reader hears one sentence, and nothing behind it sees a bad index.
 
 import type {
-  Cells, Column, Facts, Held, Model, Numbers, Rows, Sites, Snapshots,
+  Cells, Column, Facts, Held, Model, Numbers, Rows, RssKinds, Sites, Snapshots,
 } from "./model.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
 
@@ -437,6 +437,17 @@ function readTicks(columns: Columns): Model["ticks"] {
   };
 }
 
+function readRssKinds(columns: Columns): RssKinds {
+  const ns = columns.numbers("kind_ns");
+  const get = (name: string) => columns.numbers(`kind_${name}`, ns.length);
+  if (ns.some((at, i) => i > 0 && at < ns[i - 1]))
+    fail("its looks at the RSS are out of order");
+  return {
+    ns, anonymous: get("anonymous"), files: get("files"), shared: get("shared"),
+    swapped: get("swapped"),
+  };
+}
+
 function readHeld(columns: Columns, nSites: number, nTicks: number): Held {
   const sites = columns.indexes("held_site", nSites);
   return { sites, bytes: columns.numbers("held_bytes", sites.length * nTicks) };
@@ -496,6 +507,7 @@ function readModel(columns: Columns, facts: Facts): Model {
   addUp(rows, sites);
   const snapshots = readSnapshots(columns, sites.count);
   const ticks = readTicks(columns);
+  const rssKinds = columns.has("kind_ns") && readRssKinds(columns);
   return {
     facts, text, modules, frames, nodes, sites, rows,
     builds: columns.has("module_build")
@@ -505,6 +517,7 @@ function readModel(columns: Columns, facts: Facts): Model {
     snapshots,
     lateFrees: readLateFrees(columns, sites.count, snapshots.count),
     ticks,
+    ...(rssKinds && rssKinds.ns.length > 1 && { rssKinds }),
     ...(columns.has("held_site") && { held: readHeld(columns, sites.count, ticks.count) }),
   };
 }

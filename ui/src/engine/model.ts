@@ -20,6 +20,7 @@ export interface Model {
   snapshots: Snapshots;
   lateFrees: LateFrees;
   ticks: Ticks;
+  rssKinds?: RssKinds; // at two moments at least
   held?: Held;
   libraries?: string[]; // that its last frames stand for (libraries.ts)
 }
@@ -120,6 +121,15 @@ export interface Ticks {
   nFree: Float64Array;
   rss: Float64Array;
   pageBytes: Float64Array;
+}
+
+// Of what kinds the RSS was, when somebody looked.
+export interface RssKinds {
+  ns: Float64Array; // never falling
+  anonymous: Float64Array;
+  files: Float64Array;
+  shared: Float64Array;
+  swapped: Float64Array; // beside the RSS
 }
 
 export interface Held { // what some of the largest sites held at the ticks
