@@ -66,7 +66,44 @@ function contrast(a, b) {
   return (high + 0.05) / (low + 0.05);
 }
 
+// Each by its words; a number of it is that of a look beside the moment selected.
+async function expectKinds(page) {
+  const list = page.locator(".timeline .kinds");
+  await list.waitFor();
+  const told = await texts(page, ".timeline .kinds li[title]");
+  const mib = (text) => Number.parseFloat(text.match(/([\d.]+) MiB/)?.[1] ?? "0");
+  expect(told.length >= 2 && told.every((text) => / \d[\d.]* (B|KiB|MiB)$/.test(text)), `${told}`);
+  expect(/^anonymous/.test(told[0]) && /^files/.test(told[1]), `which kinds: ${told}`);
+  const [rss] = await texts(page, ".timeline .legend-item:has(.rss)");
+  const sum = told.reduce((all, text) => all + mib(text), 0);
+  expect(Math.abs(sum - mib(rss)) < 1 + mib(rss) / 8, `${told} beside ${rss}`);
+  const name = await list.getAttribute("aria-label");
+  expect(/^Resident memory by kind, as it was at /.test(name), name);
+}
+
 export const tests = {
+  // Below the line of RSS, for as long as that is shown, on the same scale of time.
+  async kinds_are_a_lane_of_the_timeline(ground, look) {
+    await record(ground);
+    const page = await look(await served(ground));
+    await expectKinds(page);
+    const edges = (of) => page.locator(of).evaluate((one) => {
+      const { left, right } = one.getBoundingClientRect();
+      return [left, right].map(Math.round);
+    });
+    expectEqual(await edges(".rss-plot svg"), await edges(".timeline .u-over"), "the scale of time");
+    const keys = await colours(page, ".timeline .kinds .swatch");
+    expect(new Set(keys.map(String)).size === keys.length, `kinds look alike: ${keys}`);
+    const lane = page.locator(".rss-lane");
+    const rss = page.locator(".timeline .legend button", { hasText: "RSS" });
+    await rss.click();
+    await becomes(() => lane.count(), 0, "lanes without RSS");
+    await rss.click();
+    await becomes(() => lane.count(), 1, "lanes with it");
+    await page.keyboard.press("u");
+    await becomes(() => lane.count(), 0, "lanes of blocks");
+  },
+
   async memory_is_that_of_maps(ground, look) {
     const { name, looks } = await record(ground);
     const page = await look(`${await served(ground)}#pane=memory`);

@@ -22,6 +22,7 @@ import { settle, state } from "./state.ts";
 import { bandAt, BandList, bands, drawBands, drawSnapshots } from "./timeline_bands.tsx";
 import { selectBand } from "./timeline_bands.tsx";
 import { RangeNumbers, TimelineMoves } from "./timeline_moves.tsx";
+import { RssLane } from "./timeline_rss.tsx";
 import { Selection } from "./timeline_select.tsx";
 import { hasRates, indexAt, makeTimeline, rateBins, rates, steps } from "./timeline_data.ts";
 import type { Timeline } from "./timeline_data.ts";
@@ -302,6 +303,7 @@ function Course({ height }: { height: number }) {
       <div class="timeline-chart" ref={frame} style={{ minHeight: `${height}px` }}>
         <Selection left={AXIS} right={rightOf(apart)} onHover={hover} onOpen={open} />
       </div>
+      <RssLane left={AXIS} right={rightOf(apart)} {...{ width, cursor }} line={shown} />
       <BandList cursor={cursor} />
       <RangeNumbers />
     </section>
