@@ -60,6 +60,12 @@ test("the line goes through ticks and snapshots; where both are, the snapshot is
   assert.deepEqual(rss, [null, 1000, 1000, 1000, 3000, 3000]);
 });
 
+test("RSS of a tick that is a snapshot as well is not lost", () => {
+  const one = model();
+  one.ticks.rss[1] = 2000;
+  assert.deepEqual(makeTimeline(one, "bytes").rss, [null, 1000, 1000, 2000, 3000, 3000]);
+});
+
 test("RSS at the peak is what was seen then", () => {
   const one = model();
   one.facts.totals.rss_at_peak_bytes = 2500;

@@ -29,10 +29,12 @@ export function makeTimeline(model: Model, unit: TimelineUnit): Timeline {
   let s = 0;
   while (t < ticks.count || s < snapshots.count) {
     const isTick = t < ticks.count && (s >= snapshots.count || ticks.ns[t] < snapshots.ns[s]);
-    if (!isTick) while (t < ticks.count && ticks.ns[t] === snapshots.ns[s]) t++;
+    let seen = isTick ? ticks.rss[t] : (rssAt(model, s) ?? 0);
+    const isBoth = () => t < ticks.count && ticks.ns[t] === snapshots.ns[s];
+    for (; !isTick && isBoth(); t++) seen ||= ticks.rss[t];
     ns.push(isTick ? ticks.ns[t] : snapshots.ns[s]);
     live.push(isTick ? values[t] : totals[s]);
-    rss.push((isTick ? ticks.rss[t] : rssAt(model, s)) || null);
+    rss.push(seen || null);
     if (isTick) t++;
     else s++;
   }
