@@ -133,6 +133,28 @@ test("between the peak and the end the shares of threads go straight", () => {
   assert.deepEqual([...isEstimate], [1, 1, 0, 1, 0]);
 });
 
+// So large that going over every stack at every snapshot would take seconds.
+test("a very large capture has bands and lines of its threads", () => {
+  const model = synthetic({ seed: 8, nodes: 60000, sites: 60000, snapshots: 60, threads: 5 });
+  const { snapshots, rows } = model;
+  const { bands, others, total } = makeBands(makeView(model, emptyLook), "thread", "bytes", 10);
+  assert.ok(bands.length > 1);
+  const last = snapshots.count - 1;
+  const now = new Float64Array(model.sites.count);
+  for (let i = 0; i < snapshots.end[last]; i++)
+    now[snapshots.site[i]] += snapshots.bytes[i];
+  for (const { group: { number }, live } of bands) {
+    let held = 0; // every stack of these is of one thread
+    for (let i = 0; i < rows.count; i++)
+      held += rows.thread[i] === number ? now[rows.site[i]] : 0;
+    assert.equal(live[last], held, `thread ${number}`);
+    const part = makeView(model, { ...emptyLook, thread: threadKey(model, number) });
+    assert.deepEqual(courseIn(part, "bytes")!.live, live);
+  }
+  total.forEach((all, s) =>
+    assert.equal(bands.reduce((sum, { live }) => sum + live[s], others[s]), all));
+});
+
 test("bands and others are the whole, and nobody who ever held more is left out", () => {
   for (const seed of [1, 2, 3, 4]) {
     const model = synthetic({ seed, nodes: 300, sites: 200, snapshots: 9 });

@@ -12,13 +12,13 @@ import { markOf } from "../engine/exactness.ts";
 import { groupRefusal, type Group } from "../engine/groups.ts";
 import { isNarrow } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
+import { classesAreToldOverTime } from "../engine/narrow.ts";
 import { nearestSnapshot, START } from "../engine/question.ts";
 import { rowOf } from "../engine/rows.ts";
 import { tailsApart } from "../engine/shorten.ts";
-import { isToldOverTime } from "../engine/thread_courses.ts";
 import { GROUP_TERMS } from "../engine/terms.ts";
 import { amount } from "../engine/units.ts";
-import { groupName, groupPlace, hasCurve, toldNames } from "./columns.ts";
+import { groupName, groupPlace, isClassKind, toldNames } from "./columns.ts";
 import { later } from "./later.ts";
 import { endNs, moment } from "./moments.ts";
 import { Middle } from "./parts.tsx";
@@ -35,7 +35,8 @@ export const FAR = 1 / 25; // of the run: snapshots further apart leave a paler 
 
 const kind = computed<GroupWord>(() => {
   const { group } = state.value;
-  return hasCurve(group) || isToldOverTime(model.value) ? group : "place";
+  const isTold = !isClassKind(group) || classesAreToldOverTime(model.value);
+  return isTold ? group : "place";
 });
 const unit = computed(() => question.value.unit);
 const isWanted = computed(() => state.value.who);

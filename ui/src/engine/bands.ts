@@ -16,7 +16,7 @@ import type { View } from "./look.ts";
 import { SiteKind, type Model } from "./model.ts";
 import { NONE } from "./names.ts";
 import { atOnce, stretches, type Pieces } from "./pieces.ts";
-import { threadCourses } from "./thread_courses.ts";
+import { threadCoursesInPieces } from "./thread_courses.ts";
 import { isHeld, prepareWeights, type Measure, type Question, type Unit } from "./question.ts";
 
 export interface Band {
@@ -162,7 +162,8 @@ function* acrossBands(
   view: View, kind: "thread" | "size" | "lifetime", unit: Unit, most: number,
 ): Pieces<Bands> {
   const total = totalAtSnapshots(view.model, unit);
-  const { live, isEstimate } = kind === "thread" ? threadCourses(view, unit)
+  const { live, isEstimate } = kind === "thread"
+    ? yield* threadCoursesInPieces(view, unit)
     : { live: yield* classCourses(view, kind, unit), isEstimate: null };
   const order = highestOf(Float64Array.from(live, (values) => Math.max(...values)), most);
   const bands = order.map((i) => {

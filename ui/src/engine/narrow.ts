@@ -10,7 +10,7 @@ import type { Model } from "./model.ts";
 import { atOnce, Few, type Pieces } from "./pieces.ts";
 import { prepareWeights, weigh, whole, type Question, type Unit } from "./question.ts";
 import { classWeights, threadWeights } from "./shares.ts";
-import { isToldOverTime, threadCourses } from "./thread_courses.ts";
+import { threadCoursesInPieces } from "./thread_courses.ts";
 
 // What a thread is called in an address: its name, with its number where others have the same.
 export function threadKey(model: Model, number: number): string {
@@ -55,6 +55,14 @@ export interface Course {
   isEstimate: boolean;
 }
 
+// Steps that classes may cost, whose shares are worked out anew at every snapshot; above, what they
+// held over time is not told.
+const STEPS_MOST = 5_000_000;
+
+export function classesAreToldOverTime({ snapshots, sites, rows }: Model): boolean {
+  return snapshots.count * (sites.count + rows.count) <= STEPS_MOST;
+}
+
 // What a thread or a class held over time; null: of several such at once that is not told.
 export function courseIn(view: View, unit: Unit): Course | null {
   return atOnce(courseInPieces(view, unit));
@@ -64,13 +72,15 @@ export function* courseInPieces(view: View, unit: Unit): Pieces<Course | null> {
   const { model, look } = view;
   const { thread, size, lifetime } = look;
   const nChosen = [thread, size, lifetime].filter((one) => one !== null).length;
-  if (nChosen !== 1 || !isToldOverTime(model))
+  if (nChosen !== 1)
     return null;
   const number = threadOf(model, thread);
   if (number !== null) {
-    const { live, isEstimate } = threadCourses(view, unit);
+    const { live, isEstimate } = yield* threadCoursesInPieces(view, unit);
     return { live: live[number], isEstimate: isEstimate.includes(1) };
   }
+  if (!classesAreToldOverTime(model))
+    return null;
   const at = (to: number) =>
     compute(view.whole, { measure: "live", unit, from: null, to });
   const live = new Float64Array(model.snapshots.count);

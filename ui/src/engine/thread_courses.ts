@@ -7,6 +7,7 @@
 
 import type { View } from "./look.ts";
 import { liveBlocksAt, liveBytesAt, type Model } from "./model.ts";
+import { atOnce, stretches, type Pieces } from "./pieces.ts";
 import { snapshotOfKind, type Unit } from "./question.ts";
 import { siteRows } from "./shares.ts";
 
@@ -15,38 +16,47 @@ export interface ThreadCourses {
   isEstimate: Uint8Array; // per snapshot
 }
 
-// Steps that this may cost; above, it is not told.
-const STEPS_MOST = 5_000_000;
-
-export function isToldOverTime({ snapshots, sites, rows }: Model): boolean {
-  return snapshots.count * (sites.count + rows.count) <= STEPS_MOST;
-}
-
-// Of rows of stacks that several threads share, and whose blocks they free themselves.
+// Of a stack that several threads share, and whose blocks they free themselves, the share of each
+// is `at` + `more` × how far it is from the peak to the end.
 interface Shared {
-  rows: number[];
-  atPeak: Float64Array; // NaN: nothing was held there
-  atEnd: Float64Array;
+  first: Uint32Array; // of site i: from first[i] to first[i + 1]
+  thread: Uint32Array;
+  at: Float64Array;
+  more: Float64Array;
 }
 
-function sharesOf(view: View, unit: Unit): Shared {
-  const { model } = view;
-  const { rows, sites } = model;
-  const { makers, ownFrees } = siteRows(model);
+function* sharesOf(view: View, unit: Unit): Pieces<Shared> {
+  const { rows, sites } = view.model;
+  const { makers, ownFrees } = siteRows(view.model);
   const list: number[] = [];
-  for (let i = 0; i < rows.count; i++) {
-    const site = rows.site[i];
-    if (view.wanted[site] && makers[site] > 1 && ownFrees[site] && rows.nAlloc[i])
+  const first = new Uint32Array(sites.count + 1);
+  yield* stretches(rows.count, (from, past) => {
+    for (let i = from; i < past; i++) {
+      const site = rows.site[i];
+      if (!view.wanted[site] || makers[site] < 2 || !ownFrees[site] || !rows.nAlloc[i]) continue;
       list.push(i);
-  }
+      first[site + 1]++;
+    }
+  });
+  for (let i = 0; i < sites.count; i++)
+    first[i + 1] += first[i];
+  yield;
   const peak = unit === "bytes" ? "peakBytes" : "peakBlocks";
   const live = unit === "bytes" ? liveBytesAt : liveBlocksAt;
+  const made = unit === "bytes" ? "bAlloc" : "nAlloc";
   const share = (of: number, all: number) => (all > 0 ? Math.max(0, of) / all : NaN);
-  return {
-    rows: list,
-    atPeak: Float64Array.from(list, (i) => share(rows[peak][i], sites[peak][rows.site[i]])),
-    atEnd: Float64Array.from(list, (i) => share(live(rows, i), live(sites, rows.site[i]))),
-  };
+  const [at, more] = [new Float64Array(list.length), new Float64Array(list.length)];
+  yield* stretches(list.length, (from, past) => {
+    for (let k = from; k < past; k++) {
+      const [row, site] = [list[k], rows.site[list[k]]];
+      const then = share(rows[peak][row], sites[peak][site]);
+      const end = share(live(rows, row), live(sites, site));
+      const neither = rows[made][row] / (sites[made][site] || 1);
+      at[k] = Number.isNaN(then) ? (Number.isNaN(end) ? neither : end) : then;
+      more[k] = Number.isNaN(then) || Number.isNaN(end) ? 0 : end - then;
+    }
+  });
+  return { first, thread: Uint32Array.from(list, (row) => rows.thread[row]), at, more };
 }
 
 // How far from the peak to the end each snapshot is: 0 to 1.
@@ -56,45 +66,45 @@ function partsOf({ snapshots: { ns, count } }: Model, peak: number | null): Floa
   return Float64Array.from(ns, (at) => (span > 0 ? Math.max(0, (at - from) / span) : 0));
 }
 
-// Of stacks that one thread alone allocates at, and of those that nobody can tell apart.
-function addWhole(view: View, now: Float64Array, sums: Float64Array[], s: number): void {
-  const { makers, maker, ownFrees } = siteRows(view.model);
-  const several = sums[sums.length - 1];
-  for (let site = 0; site < now.length; site++)
-    if (!view.wanted[site])
-      continue;
-    else if (makers[site] === 1)
-      sums[maker[site]][s] += now[site];
-    else if (!ownFrees[site])
-      several[s] += now[site];
+export function threadCourses(view: View, unit: Unit): ThreadCourses {
+  return atOnce(threadCoursesInPieces(view, unit));
 }
 
-export function threadCourses(view: View, unit: Unit): ThreadCourses {
+// Every share is a line over time, so that a change of a stack adds to two sums of each of its
+// threads, and no stack is gone over that does not change.
+export function* threadCoursesInPieces(view: View, unit: Unit): Pieces<ThreadCourses> {
   const { model } = view;
-  const { snapshots, rows, sites, facts } = model;
+  const { snapshots, facts } = model;
+  const { makers, maker, ownFrees } = siteRows(model);
   const nThreads = Math.max(1, facts.threads.length);
   const live = Array.from({ length: nThreads + 1 }, () => new Float64Array(snapshots.count));
-  const shared = sharesOf(view, unit);
+  const shared = yield* sharesOf(view, unit);
   const peak = snapshotOfKind(model, "peak");
   const parts = partsOf(model, peak);
-  const now = new Float64Array(sites.count);
   const values = snapshots[unit];
-  for (let s = 0, i = 0; s < snapshots.count; s++) {
-    for (; i < snapshots.end[s]; i++)
-      now[snapshots.site[i]] += values[i];
-    addWhole(view, now, live, s);
-    shared.rows.forEach((row, k) => {
-      const [a, b] = [shared.atPeak[k], shared.atEnd[k]];
-      const site = rows.site[row];
-      const share = Number.isNaN(a) ? b : Number.isNaN(b) ? a : a + (b - a) * parts[s];
-      const made = unit === "bytes" ? "bAlloc" : "nAlloc"; // neither at the peak nor at the end
-      live[rows.thread[row]][s] += now[site] *
-        (Number.isNaN(share) ? rows[made][row] / (sites[made][site] || 1) : share);
+  const now = new Float64Array(nThreads + 1);
+  const [at, more] = [new Float64Array(nThreads), new Float64Array(nThreads)];
+  const add = (site: number, change: number) => {
+    if (!view.wanted[site]) return;
+    if (makers[site] === 1) now[maker[site]] += change;
+    else if (!ownFrees[site]) now[nThreads] += change;
+    else
+      for (let k = shared.first[site]; k < shared.first[site + 1]; k++) {
+        at[shared.thread[k]] += shared.at[k] * change;
+        more[shared.thread[k]] += shared.more[k] * change;
+      }
+  };
+  for (let s = 0, first = 0; s < snapshots.count; first = snapshots.end[s++]) {
+    yield* stretches(snapshots.end[s] - first, (from, past) => {
+      for (let i = first + from; i < first + past; i++) add(snapshots.site[i], values[i]);
     });
+    for (let t = 0; t < nThreads; t++) live[t][s] = now[t] + at[t] + more[t] * parts[s];
+    live[nThreads][s] = now[nThreads];
   }
   const isKnown = (s: number) => s === peak || s === snapshots.count - 1;
+  const anyShared = shared.thread.length > 0;
   return {
     live: live.map((sums) => sums.map((sum) => Math.max(0, Math.round(sum)))),
-    isEstimate: Uint8Array.from(snapshots.ns, (_, s) => Number(shared.rows.length && !isKnown(s))),
+    isEstimate: Uint8Array.from(snapshots.ns, (_, s) => Number(anyShared && !isKnown(s))),
   };
 }
