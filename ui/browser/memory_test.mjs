@@ -72,7 +72,8 @@ async function expectKinds(page) {
   await list.waitFor();
   const told = await texts(page, ".timeline .kinds li[title]");
   const mib = (text) => Number.parseFloat(text.match(/([\d.]+) MiB/)?.[1] ?? "0");
-  expect(told.length >= 2 && told.every((text) => / \d[\d.]* (B|KiB|MiB)$/.test(text)), `${told}`);
+  const isTold = (text) => / \d[\d.]* (B|KiB|MiB)$/.test(text);
+  expect(told.length >= 2 && told.every(isTold), `${told}`);
   expect(/^anonymous/.test(told[0]) && /^files/.test(told[1]), `which kinds: ${told}`);
   const [rss] = await texts(page, ".timeline .legend-item:has(.rss)");
   const sum = told.reduce((all, text) => all + mib(text), 0);
@@ -91,7 +92,7 @@ export const tests = {
       const { left, right } = one.getBoundingClientRect();
       return [left, right].map(Math.round);
     });
-    expectEqual(await edges(".rss-plot svg"), await edges(".timeline .u-over"), "the scale of time");
+    expectEqual(await edges(".rss-plot svg"), await edges(".timeline .u-over"), "its time");
     const keys = await colours(page, ".timeline .kinds .swatch");
     expect(new Set(keys.map(String)).size === keys.length, `kinds look alike: ${keys}`);
     const lane = page.locator(".rss-lane");

@@ -22,7 +22,7 @@ import { settle, state } from "./state.ts";
 import { bandAt, BandList, bands, drawBands, drawSnapshots } from "./timeline_bands.tsx";
 import { selectBand } from "./timeline_bands.tsx";
 import { RangeNumbers, TimelineMoves } from "./timeline_moves.tsx";
-import { RssLane } from "./timeline_rss.tsx";
+import { hasLane, HEIGHT as LANE, RssLane } from "./timeline_rss.tsx";
 import { Selection } from "./timeline_select.tsx";
 import { hasRates, indexAt, makeTimeline, rateBins, rates, steps } from "./timeline_data.ts";
 import type { Timeline } from "./timeline_data.ts";
@@ -150,6 +150,7 @@ function axes(unit: "bytes" | "blocks", apart: boolean): uPlot.Axis[] {
       ...common,
       values: (_, all) => all.map((ns) => (ns ? time(ns) : "0")),
       incrs: steps(10),
+      space: 72, // as much as "100.0 ms" needs
       size: 24,
       gap: 2,
     },
@@ -249,7 +250,8 @@ export function TimelinePane({ height }: { height: number }) {
   );
 }
 
-function Course({ height }: { height: number }) {
+function Course({ height: all }: { height: number }) {
+  const height = use(hasLane) ? all - LANE : all;
   const of = use(model);
   const unit = use(unitOf);
   const shown = use(line);

@@ -4,6 +4,7 @@
 // scale of its own. It is drawn straight between two looks, paler where these are far apart, and
 // its numbers are those of a look beside the pointer, or beside the moment selected.
 
+import { computed } from "@preact/signals-core";
 import { useMemo } from "preact/hooks";
 import type { RssKinds } from "../engine/model.ts";
 import { kindEdges, kindsSeen, lookNear, mostOfKinds, nearRuns, type RssKind }
@@ -18,7 +19,7 @@ import { state } from "./state.ts";
 import { FAR } from "./timeline_bands.tsx";
 import { indexAt, type Timeline } from "./timeline_data.ts";
 
-const HEIGHT = 14;
+export const HEIGHT = 14; // which the curve has less where there is a lane
 
 const WORDS: Record<RssKind, { text: string; hint: string }> = {
   anonymous: TERMS.rssAnonymous,
@@ -35,10 +36,13 @@ interface Place {
   cursor: number | null;
 }
 
+export const hasLane = computed(
+  () => model.value.rssKinds !== undefined && state.value.rss && question.value.unit === "bytes",
+);
+
 export function RssLane(place: Place) {
   const { rssKinds } = use(model);
-  const isShown = use(state).rss && use(question).unit === "bytes";
-  if (!rssKinds || !isShown) return null;
+  if (!use(hasLane) || !rssKinds) return null;
   return (
     <div class="rss-lane">
       <Lane of={rssKinds} {...place} />
@@ -50,7 +54,10 @@ export function RssLane(place: Place) {
 function Lane({ of, left, right, width }: Place & { of: RssKinds }) {
   const { from, to } = use(seenTime);
   const far = use(endNs) * FAR;
-  const kinds = useMemo(() => kindsSeen(of).map((kind) => ({ kind, edges: kindEdges(of, kind) })), [of]);
+  const kinds = useMemo(
+    () => kindsSeen(of).map((kind) => ({ kind, edges: kindEdges(of, kind) })),
+    [of],
+  );
   const runs = useMemo(() => nearRuns(of, far), [of, far]);
   const most = useMemo(() => mostOfKinds(of), [of]);
   const wide = Math.max(1, width - left - right);
@@ -93,6 +100,8 @@ function KindList({ of, line, cursor }: Place & { of: RssKinds }) {
   const ns = cursor ?? (at === null ? null : timeOf(in_, at));
   const i = ns === null ? -1 : indexAt(line.ns, ns);
   const look = ns === null ? -1 : lookNear(of, ns, far, line.rss?.[i] ?? null);
+  const most = (values: Float64Array) => values.reduce((a, b) => Math.max(a, b), 0);
+  const told = ns === null ? most : look < 0 ? null : (values: Float64Array) => values[look];
   const when = look < 0 ? "" : `, as it was at ${time(of.ns[look])}`;
   return (
     <ul class="kinds" aria-label={`Resident memory by kind${when}`}>
@@ -100,15 +109,10 @@ function KindList({ of, line, cursor }: Place & { of: RssKinds }) {
       {kindsSeen(of).map((kind) => (
         <li key={kind} title={`${WORDS[kind].hint}${when}`}>
           <span class={`swatch kind-${kind}`} /> {WORDS[kind].text}{" "}
-          <b>
-            {ns === null
-              ? bytes(of[kind].reduce((a, b) => Math.max(a, b), 0), EXACT)
-              : look < 0
-                ? TERMS.nothing.text
-                : bytes(of[kind][look], EXACT)}
-          </b>
+          {told && <b>{bytes(told(of[kind]), EXACT)}</b>}
         </li>
       ))}
+      {!told && <li class="muted">nobody looked at that moment</li>}
     </ul>
   );
 }

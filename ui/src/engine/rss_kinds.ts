@@ -23,9 +23,9 @@ const residentAt = (of: RssKinds, i: number) => of.anonymous[i] + of.files[i] + 
 
 const MOST_OFF = 1 / 8; // of the RSS of that time
 
-// The look before a time or the one after it, not further away than `far`: where the RSS of that time
-// is known, the one that saw about as much, for between the two it may have come or gone; else the
-// nearer one. -1: neither tells.
+// The look before a time or the one after it, not further away than `far`: where the RSS of that
+// time is known, the one that saw about as much, for between the two it may have come or gone; else
+// the nearer one. -1: neither tells.
 export function lookNear(of: RssKinds, at: number, far: number, rss: number | null): number {
   const after = of.ns.findIndex((ns) => ns > at);
   const next = after < 0 ? of.ns.length : after;
