@@ -41,7 +41,7 @@ export const tests = {
     const page = await look(url);
     await page.locator("table.grid .c-name .name").first().waitFor();
     await shown(page);
-    const rows = await page.locator("table.grid .c-name .name").allInnerTexts();
+    const rows = await page.locator("table.grid .c-name .name").allTextContents();
     const told = rows.filter((row) => row.includes("Registry"));
     expectEqual(told.length, SIBLINGS.length, `rows ${rows}`);
     expectEqual(new Set(told).size, SIBLINGS.length, `rows ${told}`);

@@ -30,7 +30,7 @@ import { columnChoice } from "./column_choice.ts";
 import { ColumnEdge, ColumnMenu } from "./column_edge.tsx";
 import { copy } from "./copy.ts";
 import { isFound, Marked } from "./found.tsx";
-import { Bar, Refusal, Th } from "./parts.tsx";
+import { Bar, Middle, Refusal, Th } from "./parts.tsx";
 import { partStep, RowActions } from "./row_actions.tsx";
 import { foundSites, grouped, inPanes, lookFault, model, question, refused } from "./session.ts";
 import { left, searchRegex, weights, wholeWeight } from "./session.ts";
@@ -225,7 +225,10 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
       role="region"
       aria-label={`Ranked ${word.many}`}
     >
-      <table class="grid" aria-rowcount={lines.length + 1}>
+      <table
+        class={`grid ${of.facts.exactness.sampled ? "sampled" : ""}`}
+        aria-rowcount={lines.length + 1}
+      >
         <Head {...{ columns, kind, hasSpark }} widths={isBrief ? null : widths} />
         <tbody>
           {window.first > 0 && <Gap rows={window.first} />}
@@ -379,10 +382,10 @@ function Row({
           >
             <span aria-hidden="true">{isOpen ? "▾ " : "▸ "}</span>
             <span class="name">
-              <Marked text={name} />
+              <Fitting text={name} />
             </span>{" "}
-            <span class="muted">
-              <Marked text={place} />
+            <span class="muted at">
+              <Fitting text={place} />
             </span>{" "}
             <span class="muted way">
               <Marked text={way} />
@@ -399,6 +402,11 @@ function Row({
       ))}
     </tr>
   );
+}
+
+// Names differ at their ends, and places say most there. What a search matches stands as it is.
+function Fitting({ text }: { text: string }) {
+  return use(searchRegex) ? <Marked text={text} /> : <Middle text={text} />;
 }
 
 // Threads and classes have no stacks of their own; a click leaves what is known to be theirs.
