@@ -291,7 +291,7 @@ static void islands_lead_to_the_hook(void **state)
   (void)state;
   uint64_t here = (uint64_t)call_island & ~UINT64_C(0xfffff), quick = (uint64_t)entered_quickly;
   uint8_t *near = room_near((const void *)entered_quickly);
-  uint8_t *far = mmap((void *)(UINT64_C(1) << 40), ROOM, PROT_READ | PROT_WRITE | PROT_EXEC,
+  uint8_t *far = mmap((void *)(UINT64_C(1) << 45), ROOM, PROT_READ | PROT_WRITE | PROT_EXEC,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   assert_ptr_not_equal(far, MAP_FAILED);
   uint8_t *const rooms[] = {near, far};
