@@ -32,8 +32,10 @@ void tide_rss_done(struct tide_rss *rss)
 {
   tide_resident_close(&rss->resident);
   free(rss->looks);
+  free(rss->kinds);
   rss->looks = NULL;
-  rss->n_looks = rss->cap_looks = 0;
+  rss->kinds = NULL;
+  rss->n_looks = rss->cap_looks = rss->n_kinds = rss->cap_kinds = 0;
 }
 
 static uint64_t own_cpu_ns(void)
@@ -62,15 +64,37 @@ static uint64_t less(uint64_t all, uint64_t part)
   return all > part ? all - part : 0;
 }
 
-// Of what kinds the program's own is.
-static void look_at_kinds(const struct tide_rss *rss, struct tide_rss_look *look)
+// Every other one goes, and those to come are as far apart.
+static void thin_kinds(struct tide_rss *rss)
+{
+  size_t kept = 0;
+  uint64_t span_ns = rss->kinds[rss->n_kinds - 1].time_ns - rss->kinds[0].time_ns;
+  for (size_t i = 1; i < rss->n_kinds; i += 2)
+    rss->kinds[kept++] = rss->kinds[i];
+  rss->n_kinds = kept;
+  rss->kinds_interval_ns = span_ns / kept;
+}
+
+static bool are_kinds_due(const struct tide_rss *rss, uint64_t time_ns)
+{
+  return !rss->n_kinds || time_ns >= rss->kinds[rss->n_kinds - 1].time_ns + rss->kinds_interval_ns;
+}
+
+// Of what kinds the program's own is, beside what is the recorder's.
+static void look_at_kinds(struct tide_rss *rss, const struct tide_store_view *view,
+                          uint64_t time_ns, uint64_t recorder_bytes)
 {
   struct tide_proc_marks marks = tide_proc_marks(rss->pid);
   uint64_t files = rss->resident.recorder_file_bytes, shared = rss->resident.recorder_shared_bytes;
-  look->has_kinds = marks.has_kinds;
-  look->own = (struct tide_rss_kinds){
-      .time_ns = look->time_ns,
-      .anonymous_bytes = less(marks.anonymous_bytes, look->recorder_bytes - files - shared),
+  bool is_still_the_images = tide_resident_all(&rss->resident, view) > 0;
+  if (!marks.has_kinds || !is_still_the_images)
+    return;
+  if (rss->n_kinds == TIDE_RSS_MAX_KINDS)
+    thin_kinds(rss);
+  TIDE_GROW(rss->kinds, rss->n_kinds, rss->cap_kinds);
+  rss->kinds[rss->n_kinds++] = (struct tide_rss_kinds){
+      .time_ns = time_ns,
+      .anonymous_bytes = less(marks.anonymous_bytes, recorder_bytes - files - shared),
       .file_bytes = less(marks.file_bytes, files),
       .shared_bytes = less(marks.shared_bytes, shared),
       .swapped_bytes = marks.swapped_bytes,
@@ -82,21 +106,20 @@ static void look_at_memory(struct tide_rss *rss, const struct tide_store_view *v
 {
   uint64_t before_ns = own_cpu_ns();
   uint64_t recorder_bytes = tide_resident_recorder(&rss->resident, view);
-  struct tide_rss_look look = {time_ns, all_bytes, recorder_bytes, .has_kinds = false};
-  if (recorder_bytes)
-    look_at_kinds(rss, &look);
-  look.has_kinds &= tide_resident_all(&rss->resident, view) > 0; // still the same image's
+  bool is_known = recorder_bytes && recorder_bytes < all_bytes;
+  if (is_known && are_kinds_due(rss, time_ns))
+    look_at_kinds(rss, view, time_ns, recorder_bytes);
   rss->spent_ns = own_cpu_ns() - before_ns;
   uint64_t rest_ns = rss->spent_ns * LOOK_REST * n_sharing;
   rss->next_look_ns = time_ns + (rest_ns > rss->look_interval_ns ? rest_ns : rss->look_interval_ns);
-  if (!recorder_bytes || recorder_bytes >= all_bytes)
+  if (!is_known)
     return;
   if (recorder_bytes < last_recorder_bytes(rss)) // it did shrink, at some time since
     tide_untouched_doubt(&rss->untouched, last_recorder_bytes(rss) - recorder_bytes);
   if (rss->n_looks == TIDE_RSS_MAX_LOOKS)
     thin_looks(rss);
   TIDE_GROW(rss->looks, rss->n_looks, rss->cap_looks);
-  rss->looks[rss->n_looks++] = look;
+  rss->looks[rss->n_looks++] = (struct tide_rss_look){time_ns, all_bytes, recorder_bytes};
   if (recorder_bytes > rss->max_recorder_bytes)
     rss->max_recorder_bytes = recorder_bytes;
 }
@@ -287,14 +310,10 @@ static uint64_t untouched_bytes(const struct tide_rss *rss, const struct tide_im
 
 static void fill_kinds(const struct tide_rss *rss, struct tide_image *image)
 {
-  size_t cap = 0;
-  for (size_t i = 0; i < rss->n_looks; i++) {
-    const struct tide_rss_look *look = &rss->looks[i];
-    if (!look->has_kinds || look->time_ns < image->start_ns || look->time_ns > image->end_ns)
-      continue;
-    TIDE_GROW(image->rss_kinds, image->n_rss_kinds, cap);
-    image->rss_kinds[image->n_rss_kinds++] = look->own;
-  }
+  image->rss_kinds = tide_alloc_array(rss->n_kinds, sizeof *image->rss_kinds);
+  for (size_t i = 0; i < rss->n_kinds; i++)
+    if (rss->kinds[i].time_ns >= image->start_ns && rss->kinds[i].time_ns <= image->end_ns)
+      image->rss_kinds[image->n_rss_kinds++] = rss->kinds[i];
 }
 
 void tide_rss_fill_image(const struct tide_rss *rss, const struct tide_tick *near,

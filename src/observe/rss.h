@@ -49,10 +49,8 @@ uint64_t tide_resident_recorder(struct tide_resident *resident, const struct tid
 
 // ---- over time ----
 
-struct tide_rss_look { // all at one moment
+struct tide_rss_look { // both at one moment
   uint64_t time_ns, all_bytes, recorder_bytes;
-  bool has_kinds;
-  struct tide_rss_kinds own; // without the recorder's
 };
 
 struct tide_rss_high { // a moment that may have been the highest; all_bytes 0: none
@@ -65,6 +63,9 @@ struct tide_rss {
   uint32_t pid;
   struct tide_rss_look *looks; // by rising time
   size_t n_looks, cap_looks;
+  struct tide_rss_kinds *kinds; // at some of the looks, without the recorder's; by rising time
+  size_t n_kinds, cap_kinds;
+  uint64_t kinds_interval_ns;
   // The tick at which most was the program's own, judged by what was last known to be the
   // recorder's: ticks are thinned out, and this one is kept.
   struct tide_rss_high at_tick;
@@ -81,6 +82,7 @@ struct tide_rss {
 };
 
 #define TIDE_RSS_MAX_LOOKS 1024
+#define TIDE_RSS_MAX_KINDS 256 // of which each process that ended keeps as many
 
 void tide_rss_init(struct tide_rss *rss, uint32_t pid, uint64_t time_ns);
 void tide_rss_done(struct tide_rss *rss);

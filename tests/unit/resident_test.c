@@ -143,6 +143,24 @@ static void kinds_are_the_programs_own(void **state)
   tide_rss_done(&rss);
 }
 
+// They are kept of so many moments at the most, evenly, however long it takes.
+static void kinds_are_of_few_moments(void **state)
+{
+  struct fixture *f = *state;
+  enum { LOOKS = 5 * TIDE_RSS_MAX_KINDS };
+  struct tide_rss rss;
+  tide_rss_init(&rss, (uint32_t)getpid(), 0);
+  for (uint64_t i = 1; i <= LOOKS; i++) {
+    rss.next_look_ns = 0;
+    assert_true(tide_rss_take(&rss, &f->view, i * MS, 0, 1) > 0);
+  }
+  assert_in_range(rss.n_kinds, TIDE_RSS_MAX_KINDS / 2, TIDE_RSS_MAX_KINDS);
+  for (size_t i = 1; i < rss.n_kinds; i++)
+    assert_in_range(rss.kinds[i].time_ns - rss.kinds[i - 1].time_ns, 1 * MS, 16 * MS);
+  assert_in_range(rss.kinds[rss.n_kinds - 1].time_ns, (LOOKS - 16) * MS, LOOKS * MS);
+  tide_rss_done(&rss);
+}
+
 // More mappings than the table holds: some are not there, so nothing may be said.
 static void what_is_not_known_whole_is_not_known(void **state)
 {
@@ -403,6 +421,7 @@ UNIT_TESTS(resident_test)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(pages_of_ours_are_counted, setup, teardown),
       cmocka_unit_test_setup_teardown(kinds_are_the_programs_own, setup, teardown),
+      cmocka_unit_test_setup_teardown(kinds_are_of_few_moments, setup, teardown),
       cmocka_unit_test_setup_teardown(what_is_not_known_whole_is_not_known, setup, teardown),
       cmocka_unit_test_setup_teardown(after_exec_it_is_another_image, setup, teardown),
       cmocka_unit_test(between_two_looks_it_rises_with_what_is_in_memory),
