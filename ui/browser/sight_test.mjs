@@ -159,9 +159,11 @@ export const tests = {
     expect(/known by stack at \d+ snapshots \(marked\), at most \S+ ms apart\./.test(gaps), gaps);
     const area = await page.locator(".timeline-area").boundingBox();
     await page.mouse.move(area.x + area.width / 3, area.y + 40);
-    const legend = page.locator(".legend");
-    await becomes(async () => /a click selects /.test(await legend.innerText()), true, "a click");
-    const selects = /a click selects (.*)/.exec(await legend.innerText())[1];
+    const pointed = page.locator(".pointed");
+    await becomes(async () => /a click selects /.test(await pointed.innerText()), true, "a click");
+    const selects = /a click selects (.*)/.exec(await pointed.innerText())[1];
+    const below = await page.locator(".timeline-area").boundingBox();
+    expect(below.y === area.y, `the chart moved from under the pointer: ${area.y}, ${below.y}`);
     await page.mouse.click(area.x + area.width / 3, area.y + 40);
     await becomes(async () => (await label.innerText()).startsWith(`${selects}:`), true, selects);
   },

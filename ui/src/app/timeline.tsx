@@ -10,7 +10,6 @@ import uPlot from "uplot";
 import type { Bands } from "../engine/bands.ts";
 import { markOf } from "../engine/exactness.ts";
 import type { Model } from "../engine/model.ts";
-import { nearestSnapshot } from "../engine/question.ts";
 import { TERMS } from "../engine/terms.ts";
 import { amount, bytes, count, time, EXACT } from "../engine/units.ts";
 import { clean } from "../flame/clean.ts";
@@ -27,7 +26,7 @@ import { Selection } from "./timeline_select.tsx";
 import { hasRates, indexAt, makeTimeline, rateBins, rates, steps } from "./timeline_data.ts";
 import type { Timeline } from "./timeline_data.ts";
 import { colour, isDark } from "./theme.ts";
-import { momentWords, sentence } from "./words.ts";
+import { sentence } from "./words.ts";
 
 export const AXIS = 72; // pixels for the numbers at the left
 const RATE_SHARE = 0.2; // of the height, for the rate at the bottom
@@ -307,7 +306,7 @@ function Course({ height: all }: { height: number }) {
       </div>
       <RssLane left={AXIS} right={rightOf(apart)} {...{ width, cursor }} line={shown} />
       <BandList cursor={cursor} />
-      <RangeNumbers />
+      <RangeNumbers cursor={cursor} />
     </section>
   );
 }
@@ -373,11 +372,6 @@ function Legend({ rate, cursor }: { rate: Float64Array; cursor: number | null })
           text="allocated"
           value={bin < 0 ? "per second" : `${amount(Math.round(rate[bin]), unit, done)}/s`}
         />
-      )}
-      {cursor !== null && (
-        <span class="muted">
-          at {time(cursor)}; a click selects {momentWords(of, nearestSnapshot(of, cursor))}
-        </span>
       )}
     </p>
   );

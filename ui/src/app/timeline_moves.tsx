@@ -4,7 +4,8 @@
 // everything that can be asked of it, with its number.
 
 import { sumIn } from "../engine/narrow.ts";
-import { questionsOfPart, refusal, timeOf, type Question } from "../engine/question.ts";
+import { nearestSnapshot, questionsOfPart, refusal, timeOf } from "../engine/question.ts";
+import type { Question } from "../engine/question.ts";
 import { keptWords } from "../engine/question_words.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
 import { worstGap } from "../engine/bands.ts";
@@ -47,7 +48,13 @@ interface Choice {
   step: Partial<State>;
 }
 
-export function RangeNumbers() {
+// Below the chart, which would else move from under the pointer that is over it.
+function Pointed({ cursor }: { cursor: number }) {
+  const selects = momentWords(use(model), nearestSnapshot(use(model), cursor));
+  return <span class="pointed muted">at {time(cursor)}; a click selects {selects}</span>;
+}
+
+export function RangeNumbers({ cursor }: { cursor: number | null }) {
   const of = use(model);
   const part = use(partShown);
   const now = use(question);
@@ -55,11 +62,16 @@ export function RangeNumbers() {
   const end = use(endNs);
   const who = use(bands);
   const shown = use(leftView);
+  const gap = time(worstGap(of, end));
   if (!part)
     return (
       <p class="range-numbers muted" title={who ? "Double-click a band for its stacks" : undefined}>
-        Click for a moment, drag for a part; known by stack at{" "}
-        {plural(of.snapshots.count, "snapshot")} (marked), at most {time(worstGap(of, end))} apart.
+        {cursor !== null ? <Pointed cursor={cursor} /> : (
+          <>
+            Click for a moment, drag for a part; known by stack at{" "}
+            {plural(of.snapshots.count, "snapshot")} (marked), at most {gap} apart.
+          </>
+        )}
       </p>
     );
   const { from, to } = part as { from: number; to: number };
@@ -112,6 +124,7 @@ export function RangeNumbers() {
       <button type="button" onClick={clearRange} title="The whole run: Esc">
         ×<span class="sr">whole run</span>
       </button>
+      {cursor !== null && <Pointed cursor={cursor} />}
     </div>
   );
 }
