@@ -310,6 +310,8 @@ static uint64_t untouched_bytes(const struct tide_rss *rss, const struct tide_im
 
 static void fill_kinds(const struct tide_rss *rss, struct tide_image *image)
 {
+  if (!rss->n_kinds)
+    return;
   image->rss_kinds = tide_alloc_array(rss->n_kinds, sizeof *image->rss_kinds);
   for (size_t i = 0; i < rss->n_kinds; i++)
     if (rss->kinds[i].time_ns >= image->start_ns && rss->kinds[i].time_ns <= image->end_ns)
