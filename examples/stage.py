@@ -24,8 +24,8 @@ VARIABLE = (r"\d[\d.,]* ?(?:ns|µs|ms|s|min|h)\b", r"[▁▂▃▄▅▆▇█�
             r"\d[\d,.]*( M)? allocations", r"at exit .*", r"(?m)^ +<?0\.\d %.*\n( +via .*\n)?",
             r"\s+")
 # What not each of them has: a program that ends within milliseconds is looked at before its peak,
-# at it or after it.
-OPTIONAL = (r"  \(RSS [^)]*\)", r"(?m)^ +max RSS .*\n")
+# at it or after it, and often enough for the curves of its places or not.
+OPTIONAL = (r"  \(RSS [^)]*\)", r"(?m)^ +max RSS .*\n", r"  live from start to end; ⣿ never freed")
 
 
 class Figure:
@@ -56,6 +56,7 @@ def blurred(text, loose):
             text = re.sub(pattern, "", text)
         for pattern in (*loose, *VARIABLE):
             text = re.sub(pattern, "~", text)
+        text = re.sub("~+", "~", text)  # a bar, a curve or none
     return text
 
 
