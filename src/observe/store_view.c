@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "observe/clock.h"
+#include "observe/store_older.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -167,23 +168,37 @@ static uint32_t least(uint32_t a, uint64_t b)
   return a < b ? a : (uint32_t)b;
 }
 
+static enum tide_err header_check(const char *page, uint32_t *ret_version, struct tide_diag *diag)
+{
+  struct tide_store_header h;
+  static const char none[sizeof h.magic];
+  memcpy(&h, page, sizeof h);
+  if (h.state == TIDE_STATE_EMPTY && !memcmp(h.magic, none, sizeof none))
+    return tide_fail(diag, TIDE_ERR_EMPTY, "the store is empty: nothing was recorded");
+  if (memcmp(h.magic, TIDE_STORE_MAGIC, sizeof h.magic))
+    return tide_fail(diag, TIDE_ERR_FORMAT, "this is not a store of tidemark");
+  if (!tide_store_layout_is_known(h.version))
+    return tide_fail(diag, TIDE_ERR_VERSION,
+                     "the store has version %u, this tidemark reads versions %u to %u: use the "
+                     "tidemark that belongs to the recorder; a capture that its symbolize makes of "
+                     "the store is read by all later ones, too",
+                     h.version, TIDE_STORE_OLDEST, TIDE_STORE_VERSION);
+  *ret_version = h.version;
+  return TIDE_ERR_OK;
+}
+
 enum tide_err tide_store_view_refresh(struct tide_store_view *view, struct tide_diag *diag)
 {
   struct tide_store_header *h = &view->header;
+  char page[sizeof *h];
+  uint32_t version = h->version;
   forget_text(view);
-  tide_store_view_read(view, 0, h, sizeof *h);
+  tide_store_view_read(view, 0, page, sizeof page);
+  enum tide_err err = view->ready ? TIDE_ERR_OK : header_check(page, &version, diag);
+  if (err)
+    return err;
+  tide_store_header_take(page, version, h);
   if (!view->ready) {
-    static const char none[sizeof h->magic];
-    if (h->state == TIDE_STATE_EMPTY && !memcmp(h->magic, none, sizeof none))
-      return tide_fail(diag, TIDE_ERR_EMPTY, "the store is empty: nothing was recorded");
-    if (memcmp(h->magic, TIDE_STORE_MAGIC, sizeof h->magic))
-      return tide_fail(diag, TIDE_ERR_FORMAT, "this is not a store of tidemark");
-    if (h->version != TIDE_STORE_VERSION)
-      return tide_fail(diag, TIDE_ERR_VERSION,
-                       "the store has version %u, this tidemark reads version %u: use the tidemark "
-                       "that belongs to the recorder; a capture that its symbolize makes of the "
-                       "store is read by all later ones, too",
-                       h->version, TIDE_STORE_VERSION);
     if (h->state == TIDE_STATE_EMPTY)
       return tide_fail(diag, TIDE_ERR_EMPTY, "the store is empty: nothing was recorded");
     if (!areas_take(view))
@@ -302,7 +317,7 @@ static bool may_shrink(const struct tide_store_view *view)
 
 struct tide_store_header *tide_store_view_shared(struct tide_store_view *view)
 {
-  if (view->shared || may_shrink(view))
+  if (view->shared || view->header.version != TIDE_STORE_VERSION || may_shrink(view))
     return view->shared;
   void *at = mmap(NULL, TIDE_STORE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, view->fd, 0);
   return view->shared = at == MAP_FAILED ? NULL : at;

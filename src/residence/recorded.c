@@ -69,7 +69,7 @@ static void copy_moments(struct tide_space *space, const struct tide_recorded *r
 {
   struct tide_store_header h;
   uint64_t bytes = recorded->store_hi - recorded->store_lo;
-  if (pread(fd, &h, sizeof h, 0) != (ssize_t)sizeof h)
+  if (pread(fd, &h, sizeof h, 0) != (ssize_t)sizeof h || h.version != TIDE_STORE_VERSION)
     return;
   uint64_t at = h.areas.moments.offset, n = h.switches.n_moments;
   n = n <= TIDE_MOMENTS && n <= h.areas.moments.capacity ? n : 0;

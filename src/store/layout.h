@@ -39,8 +39,8 @@
 #include "store/codes.h"
 
 #define TIDE_STORE_MAGIC "TideStor"
-// Of the layout, whatever the program's own version. 12 is the first that every later reader opens:
-// whoever raises it has the reader take the former one as well (observe/store_view.c), and keeps a
+// Of the layout, whatever the program's own version. 10 is the first that every later reader opens:
+// whoever raises it has the reader take the former one as well (observe/store_older.c), and keeps a
 // store of the new one in tests/golden.
 #define TIDE_STORE_VERSION 12u
 

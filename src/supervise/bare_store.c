@@ -80,6 +80,11 @@ enum tide_err tide_bare_store_open(uint32_t pid, struct tide_store_view *ret_vie
   if (err)
     return err;
   err = tide_store_view_refresh(ret_view, diag);
+  if (!err && ret_view->header.version != TIDE_STORE_VERSION)
+    err = tide_fail(diag, TIDE_ERR_VERSION,
+                    "process %u is recorded by an earlier tidemark (store version %u, this one "
+                    "writes %u): switch it by the tidemark that belongs to its recorder",
+                    pid, ret_view->header.version, TIDE_STORE_VERSION);
   if (err)
     tide_store_view_close(ret_view);
   else

@@ -2,7 +2,8 @@
 //
 // What tests/golden/store_v12.tar.xz is the store of, as the recorder of 0.1 left it: kept to know
 // what is in it, never to make it anew. store_v12_first is of the same program, by the first build
-// with this layout, which knew neither scopes nor events, nor marks from within.
+// with this layout, which knew neither scopes nor events, nor marks from within. store_v10 and
+// store_v11 are of it, too, each by the last build that wrote that layout.
 //
 //   cc -O1 -g -fno-builtin -Iinclude store_v12.c -o golden -lpthread
 //   LD_PRELOAD=libtidemark.so TIDEMARK_OPTIONS=out=store_v12.store ./golden
