@@ -137,12 +137,38 @@ static int watch_process(const struct tide_arguments *arguments, uint32_t pid)
       });
 }
 
+// How a recording is made is said where one begins.
+static enum tide_err check_sample(const struct tide_arguments *arguments, uint32_t pid,
+                                  struct tide_diag *diag)
+{
+  if (!arguments->sample)
+    return TIDE_ERR_OK;
+  if (!pid)
+    return tide_fail(diag, TIDE_ERR_USAGE,
+                     "--sample is for a command, or a process to attach to; a file was recorded as "
+                     "it is");
+  return tide_fail(diag, TIDE_ERR_USAGE,
+                   "--sample is for a recording that begins, and process %u is recorded already: "
+                   "leave it out; 'tidemark ctl %u sample=SIZE' changes one that samples",
+                   pid, pid);
+}
+
+// One that somebody else records, by its store.
+static bool is_recorded(uint32_t pid)
+{
+  struct tide_diag ignored;
+  int store_fd = -1;
+  bool is = !tide_residence_store(pid, &store_fd, &ignored) && store_fd >= 0;
+  if (store_fd >= 0)
+    close(store_fd);
+  return is;
+}
+
 int tide_cmd_top(const struct tide_arguments *arguments)
 {
   struct tide_diag diag = {0};
   const char *word = arguments->n_rest ? arguments->rest[0] : NULL;
   uint32_t pid = 0;
-  int store_fd = -1;
   if (arguments->has_command && word)
     return tide_cmd_run(arguments);
   enum tide_err err = TIDE_ERR_OK;
@@ -155,13 +181,13 @@ int tide_cmd_top(const struct tide_arguments *arguments)
                     arguments->rest[1]);
   if (!err)
     err = tide_looking_pid(word, &pid, &diag);
+  // One that may not be looked at may not be attached to, which has better words for it.
+  bool is_attached_to = !err && pid && !is_recorded(pid);
+  if (!err && !is_attached_to)
+    err = check_sample(arguments, pid, &diag);
   if (err)
     return tide_cmd_failed(err, &diag);
-  if (!pid)
-    return watch_file(arguments, word);
-  // One that may not be looked at may not be attached to, which has better words for it.
-  bool is_recorded = !tide_residence_store(pid, &store_fd, &diag) && store_fd >= 0;
-  if (store_fd >= 0)
-    close(store_fd);
-  return is_recorded ? watch_process(arguments, pid) : tide_cmd_attach(arguments);
+  if (is_attached_to)
+    return tide_cmd_attach(arguments);
+  return pid ? watch_process(arguments, pid) : watch_file(arguments, word);
 }

@@ -37,6 +37,10 @@ enum {
   BLOCKS_FROM = 60, // columns of the screen from which on there is such a column
   SINCE_FROM = 50,
   LOCATION_FROM = 64,
+  MARK = 2,    // "≈ " before an estimate
+  SPREAD = 13, // " ± 966.0 KiB" behind it
+  SPREAD_FROM = 74,
+  BLOCKS_OF_SAMPLES_FROM = 100,
   NAME_PERCENT = 54, // of the room for names is the function's, where there is a location
 };
 
@@ -49,6 +53,19 @@ struct drawing {
 static const char *sign_of(const struct drawing *d, const char *utf8, const char *ascii)
 {
   return d->top->options.utf8 ? utf8 : ascii;
+}
+
+static bool is_of_samples(const struct drawing *d)
+{
+  return d->top->profile && d->top->profile->image->sampled_every_bytes;
+}
+
+// For a column that has no room for its standard error.
+static struct tide_amount without_spread(struct tide_amount amount)
+{
+  if (amount.exactness == TIDE_ESTIMATED)
+    amount.bound = 0;
+  return amount;
 }
 
 // Pieces of a line with dots between them, as many whole ones as there is room for.
@@ -124,12 +141,24 @@ static char *live_words(const struct drawing *d)
   const struct tide_image *image = profile->image;
   char bytes[TIDE_UNITS_MAX], blocks[TIDE_UNITS_MAX];
   const struct tide_style style = tide_screen_cells(&d->screen);
-  tide_units_bytes(bytes, tide_image_bytes(image, TIDE_FIGURE_LIVE, profile->totals.live_bytes),
-                   style);
+  struct tide_amount live = tide_image_bytes(image, TIDE_FIGURE_LIVE, profile->totals.live_bytes);
+  uint64_t error = tide_error_of_bytes(profile->totals.live_bytes_spread);
+  tide_units_bytes(bytes, tide_with_error(live, image, error), style);
   tide_units_count(blocks, tide_image_blocks(image, TIDE_FIGURE_LIVE, profile->totals.live_blocks),
                    style);
-  return d->canvas->n_columns < NAME_FROM ? tide_sprintf("live %s", bytes)
-                                          : tide_sprintf("live %s in %s blocks", bytes, blocks);
+  size_t from = is_of_samples(d) ? BLOCKS_OF_SAMPLES_FROM : NAME_FROM;
+  return d->canvas->n_columns < from ? tide_sprintf("live %s", bytes)
+                                     : tide_sprintf("live %s in %s blocks", bytes, blocks);
+}
+
+static char *samples_words(const struct drawing *d)
+{
+  char every[TIDE_UNITS_MAX];
+  uint64_t bytes = d->top->profile->image->sampled_every_bytes;
+  if (bytes <= TIDE_SAMPLED_SOMEHOW)
+    return NULL;
+  return tide_sprintf("one sample for %s", tide_units_bytes(every, tide_exact((int64_t)bytes),
+                                                            tide_screen_cells(&d->screen)));
 }
 
 static char *peak_words(const struct drawing *d)
@@ -183,7 +212,8 @@ static void draw_summary(const struct drawing *d)
     return;
   }
   // What has no room is left out from the end: what the rest is to be read by comes early.
-  char *pieces[] = {live_words(d), reset_words(d), rss_words(d), peak_words(d), calls_words(d)};
+  char *pieces[] = {live_words(d), reset_words(d), samples_words(d),
+                    rss_words(d),  peak_words(d),  calls_words(d)};
   enum { N = sizeof pieces / sizeof *pieces };
   put_pieces(d, 1, d->canvas->n_columns, TIDE_INK_PLAIN, pieces, N);
   free_pieces(pieces, N);
@@ -323,15 +353,15 @@ struct list_columns { // where each ends; 0: there is none
 
 static struct list_columns list_columns_of(const struct drawing *d)
 {
-  size_t width = d->canvas->n_columns;
-  struct list_columns c = {.measure = MEASURE};
-  size_t at = MEASURE;
+  size_t width = d->canvas->n_columns, mark = is_of_samples(d) ? MARK : 0;
+  size_t at = MEASURE + mark + (mark && width >= SPREAD_FROM ? SPREAD : 0);
+  struct list_columns c = {.measure = at};
   if (width >= COLUMNS_LEAST * 2)
-    c.share = at += SHARE;
-  if (width >= BLOCKS_FROM)
-    c.blocks = at += BLOCKS;
+    c.share = at += SHARE + mark;
+  if (width >= (mark ? BLOCKS_OF_SAMPLES_FROM : BLOCKS_FROM))
+    c.blocks = at += BLOCKS + mark;
   if (d->top->n_marks && width >= SINCE_FROM)
-    c.since = at += SINCE;
+    c.since = at += SINCE + mark;
   size_t room = width > at + 3 ? width - at - 3 : 0;
   c.name = at + 2 + (width >= LOCATION_FROM ? room * NAME_PERCENT / 100 : room);
   if (width >= LOCATION_FROM)
@@ -363,7 +393,8 @@ static void draw_since(const struct drawing *d, size_t row, size_t past,
   int64_t gained = group->live_bytes - tide_top_base_of(d->top, tide_top_place_key(d->top, group));
   if (!gained)
     return;
-  tide_units_bytes(bytes, tide_image_bytes(d->top->profile->image, TIDE_FIGURE_LIVE, gained),
+  const struct tide_image *image = d->top->profile->image;
+  tide_units_bytes(bytes, without_spread(tide_image_bytes(image, TIDE_FIGURE_LIVE, gained)),
                    tide_screen_cells(&d->screen));
   TIDE_CLEANUP_FREE char *text = tide_sprintf("%s%s", gained > 0 ? "+" : "", bytes);
   tide_canvas_put_right(d->canvas, row, past, gained > 0 ? TIDE_INK_MORE : TIDE_INK_LESS, text);
@@ -389,19 +420,23 @@ static void draw_place(const struct drawing *d, size_t row, const struct list_co
 {
   const struct tide_top *top = d->top;
   const struct tide_group *group = &top->groups->items[i];
-  const struct tide_amount amount = tide_profile_amount(top->profile, group->measure);
+  const struct tide_profile *profile = top->profile;
+  const struct tide_amount amount =
+      tide_question_estimate(profile->image, &profile->question, group->measure, &group->numbers);
   char share[TIDE_UNITS_MAX], blocks[TIDE_UNITS_MAX];
   size_t at = c->measure;
-  TIDE_CLEANUP_FREE char *measure = tide_cell_measure(&d->screen, &top->profile->question, amount);
+  bool has_room = c->measure > MEASURE + MARK;
+  TIDE_CLEANUP_FREE char *measure =
+      tide_cell_measure(&d->screen, &profile->question, has_room ? amount : without_spread(amount));
   tide_canvas_put_right(d->canvas, row, c->measure, TIDE_INK_STRONG, measure);
   if (c->share) {
     tide_units_share(share, amount, tide_view_all(&top->view), tide_screen_cells(&d->screen));
     tide_canvas_put_right(d->canvas, row, at = c->share, TIDE_INK_PLAIN, share);
   }
   if (c->blocks) {
-    tide_units_count(blocks,
-                     tide_image_blocks(top->profile->image, TIDE_FIGURE_LIVE, group->live_blocks),
-                     tide_screen_cells(&d->screen));
+    const struct tide_amount n =
+        tide_image_blocks(profile->image, TIDE_FIGURE_LIVE, group->live_blocks);
+    tide_units_count(blocks, without_spread(n), tide_screen_cells(&d->screen));
     tide_canvas_put_right(d->canvas, row, at = c->blocks, TIDE_INK_PLAIN, blocks);
   }
   if (c->since)

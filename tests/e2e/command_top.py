@@ -53,9 +53,9 @@ TWO_HUNDRED = "781.2 KiB"
 class Told:
     """The program, and the pipe that it listens to."""
 
-    def __init__(self, ground):
+    def __init__(self, ground, pipe="orders"):
         self.program = ground.build("told", TOLD)
-        self.path = ground.scratch / "orders"
+        self.path = ground.scratch / pipe
         os.mkfifo(self.path)
         self.fd = os.open(self.path, os.O_RDWR)
 
@@ -301,6 +301,35 @@ def top_attaches_and_lets_go(ground):
 
 
 @test
+def top_samples(ground):
+    """By the words of run and attach; what is an estimate is shown as one."""
+    estimate = r"live ≈ \d+\.\d KiB ± \d+\.\d KiB · one sample for 1\.0 KiB"
+    words = ("top", "--sample=1KiB", "-o")
+    with Told(ground) as told:
+        with Pane(ground, ground.tidemark, *words, "run.tide", "--", told.program,
+                  told.path) as pane:
+            pane.shows(estimate, r"≈ \d+\.\d KiB ± \d+\.\d KiB  ≈ \d+\.\d % +make")
+            told.end()
+            pane.shows("ended")
+            pane.keys("q")
+            pane.shows("standard error", "ended with 0")
+    with Told(ground, "more_orders") as told:
+        child = told.start()
+        with Pane(ground, ground.tidemark, *words, "attached.tide", child.pid) as pane:
+            pane.shows("attached")
+            told.hold_more()
+            pane.shows(estimate)
+            pane.keys("q")
+            pane.shows("ended with 0")
+        told.end()
+        expect(child.wait(timeout=30) == 3, f"ended with {child.returncode}")
+    for tide in "run.tide", "attached.tide":
+        done = ground.run(ground.tidemark, "report", "--json", tide)
+        sampled = json.loads(done.stdout)["exactness"]["sampled"]
+        expect(sampled == {"every_bytes": 1024}, f"{tide}: {sampled}")
+
+
+@test
 def top_of_a_recorded_process(ground):
     with Told(ground) as told:
         child = ground.start("-q", "-o", "run.tide", "--", told.program, told.path)
@@ -312,6 +341,9 @@ def top_of_a_recorded_process(ground):
                           if os.path.realpath(f"/proc/{p}/exe") == str(told.program.resolve())]
             return pid
         wait_for(begun, "the command")
+        done = ground.run(ground.tidemark, "top", "--sample", pid[0])
+        expect(done.status == 2 and f"'tidemark ctl {pid[0]} sample=SIZE'" in done.stderr,
+               f"{done.status}: {done.stderr}")
         with Pane(ground, ground.tidemark, "top", pid[0]) as pane:
             pane.shows("recorded by another", HUNDRED + r" .*100 +make", "RSS")
             told.hold_more()
@@ -364,6 +396,8 @@ def top_refuses(ground):
                           start_new_session=True, check=False)
     expect(done.returncode == 125 and "top needs a terminal" in done.stderr, done.stderr)
     for words, said in (((), "top of what"), (("1", "2"), "one at a time: \"2\""),
+                        (("--sample", "run.tide"), "a file was recorded as it is"),
+                        (("--sample=1", "--", prog), "--sample takes 1.0 KiB to 64.0 MiB"),
                         (("nowhere.tide",), "cannot open nowhere.tide|top needs a terminal")):
         done = ground.run(ground.tidemark, "top", *words)
         expect(done.status in (1, 2) and re.search(said, done.stderr), done.stderr)

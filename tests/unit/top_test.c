@@ -137,6 +137,18 @@ static void screen_without_utf8(void **state)
   tide_buf_done(&text);
 }
 
+// Of an estimate every number has its mark, and each is whole.
+static void estimates_have_room(void **state)
+{
+  struct tide_capture *capture = indexer(0, 0);
+  begin((struct tide_top_options){.utf8 = true});
+  capture->images[INDEXER_IMAGE].sampled_every_bytes = 524288;
+  take(capture);
+  expect_screen(24, 80, "top_samples.txt");
+  assert_true(shows(12, 40, "≈ 2.0 MiB  ≈ 50.0 %"));
+  assert_true(shows(24, 120, "≈ 190"));
+}
+
 static void finished_capture(void **state)
 {
   begin((struct tide_top_options){.utf8 = true, .is_static = true, .how = "a finished capture"});
@@ -418,6 +430,7 @@ UNIT_TESTS(top_test)
       TOP(usual_screen),
       TOP(small_and_large_screens),
       TOP(screen_without_utf8),
+      TOP(estimates_have_room),
       TOP(finished_capture),
       TOP(tree_and_help),
       TOP(before_anything),
