@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define S_NS UINT64_C(1000000000)
+
 // ---- did you mean ----
 //
 // What other tools call it, or else the nearest word of a list (base/suggest.h).
@@ -187,6 +189,22 @@ static enum tide_err set_number(const struct parser *p, const struct tide_option
   return TIDE_ERR_OK;
 }
 
+// As times are written elsewhere, too.
+static enum tide_err set_seconds(const struct parser *p, const struct tide_option_row *row,
+                                 const char *value, uint64_t *ret_s)
+{
+  uint64_t time_ns;
+  struct tide_diag ignored;
+  if (!value[strspn(value, "0123456789")])
+    return set_number(p, row, value, ret_s);
+  if (tide_time_parse(value, &time_ns, &ignored) || !time_ns || time_ns % S_NS)
+    return tide_fail(p->diag, TIDE_ERR_USAGE,
+                     "--%s takes a whole number of seconds, as 90, 90s or 5m, not \"%s\"",
+                     row->name, value);
+  *ret_s = time_ns / S_NS;
+  return TIDE_ERR_OK;
+}
+
 static enum tide_err set_size(const struct parser *p, const struct tide_option_row *row,
                               const char *value, uint64_t *ret_bytes)
 {
@@ -259,6 +277,7 @@ static enum tide_err set_option(const struct parser *p, const struct tide_option
   case TIDE_OPTION_FLAG: *(bool *)field = true; return TIDE_ERR_OK;
   case TIDE_OPTION_COUNT:
   case TIDE_OPTION_NUMBER: return set_number(p, row, value, field);
+  case TIDE_OPTION_SECONDS: return set_seconds(p, row, value, field);
   case TIDE_OPTION_EVERY: return set_every(p, row, value, field);
   case TIDE_OPTION_SIZE: return set_size(p, row, value, field);
   case TIDE_OPTION_CHOICE: return set_choice(p, row, value, field);

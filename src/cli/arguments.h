@@ -108,15 +108,16 @@ struct tide_verb_row {
 };
 
 enum tide_option_kind {
-  TIDE_OPTION_FLAG,   // bool
-  TIDE_OPTION_TEXT,   // const char *
-  TIDE_OPTION_PATHS,  // char *, owned: may be given again, separated by colons
-  TIDE_OPTION_LIST,   // the same, separated by line ends
-  TIDE_OPTION_NUMBER, // uint64_t, at least 1
-  TIDE_OPTION_COUNT,  // the same, its value optional: --name is 1, --name=N is N
-  TIDE_OPTION_SIZE,   // uint64_t, in bytes
-  TIDE_OPTION_EVERY,  // the same, its value optional: --name is the usual one
-  TIDE_OPTION_CHOICE, // int, index in words
+  TIDE_OPTION_FLAG,    // bool
+  TIDE_OPTION_TEXT,    // const char *
+  TIDE_OPTION_PATHS,   // char *, owned: may be given again, separated by colons
+  TIDE_OPTION_LIST,    // the same, separated by line ends
+  TIDE_OPTION_NUMBER,  // uint64_t, at least 1
+  TIDE_OPTION_COUNT,   // the same, its value optional: --name is 1, --name=N is N
+  TIDE_OPTION_SECONDS, // uint64_t, at least 1: 90, 90s, 1.5m
+  TIDE_OPTION_SIZE,    // uint64_t, in bytes
+  TIDE_OPTION_EVERY,   // the same, its value optional: --name is the usual one
+  TIDE_OPTION_CHOICE,  // int, index in words
 };
 
 struct tide_option_row {

@@ -28,7 +28,7 @@ const char *tide_cli_hint_words(enum tide_hint hint)
       [TIDE_HINT_TABLE] = "'tidemark report --csv' prints a table of places",
       [TIDE_HINT_THRESHOLD] = "a larger --threshold decides",
       [TIDE_HINT_ANY_PORT] = "choose another, or leave --port out for a free one",
-      [TIDE_HINT_WAIT_LONGER] = "--timeout SECONDS waits longer",
+      [TIDE_HINT_WAIT_LONGER] = "--timeout TIME waits longer",
       [TIDE_HINT_WAIT_FOR_ALL] = "--wait judges them at their end",
       [TIDE_HINT_TOKEN] = "--token-file FILE or TIDEMARK_TOKEN brings a token",
       [TIDE_HINT_REPLACE] = "-f replaces it",

@@ -105,7 +105,7 @@ enum tide_err tide_pushing_check(const struct tide_arguments *arguments, struct 
   if (any && !arguments->push)
     return tide_fail(diag, TIDE_ERR_USAGE, "--push-every and its like go with --push");
   if (arguments->push_every_s > EVERY_MAX_S)
-    return tide_fail(diag, TIDE_ERR_USAGE, "--push-every takes at most %d", EVERY_MAX_S);
+    return tide_fail(diag, TIDE_ERR_USAGE, "--push-every takes a day at most");
   if (!*tenant || strlen(tenant) > 150 || strpbrk(tenant, "\r\n"))
     return tide_fail(diag, TIDE_ERR_USAGE, "\"%s\" is no tenant", tenant);
   return TIDE_ERR_OK;

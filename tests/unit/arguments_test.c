@@ -90,6 +90,22 @@ static void sizes_and_optional_values(void **state)
   assert_int_equal(got.min_bytes, 4096);
 }
 
+static void seconds_with_and_without_a_unit(void **state)
+{
+  assert_int_equal(PARSE("run", "--push-every", "2s", "x"), 0);
+  assert_int_equal(got.push_every_s, 2);
+  assert_int_equal(PARSE("attach", "--push-every=1.5m", "1"), 0);
+  assert_int_equal(got.push_every_s, 90);
+  assert_int_equal(PARSE("diff", "--seconds", "30", "--timeout", "1h", "host:1"), 0);
+  assert_int_equal(got.seconds, 30);
+  assert_int_equal(got.timeout_s, 3600);
+  REFUSED("--push-every takes a whole number of seconds", "run", "--push-every", "500ms", "x");
+  REFUSED("as 90, 90s or 5m, not \"2x\"", "run", "--push-every", "2x", "x");
+  REFUSED("not \"0s\"", "run", "--push-every", "0s", "x");
+  REFUSED("number of 1 or more", "run", "--push-every", "0", "x");
+  REFUSED("number of 1 or more", "run", "--push-every", "", "x");
+}
+
 static void refuses_with_what_was_meant(void **state)
 {
   REFUSED("did you mean \"report\"?", "reprot");
@@ -197,6 +213,7 @@ UNIT_TESTS(arguments_test)
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(run_leaves_the_command_alone),
       cmocka_unit_test(readers_take_options_anywhere),
+      cmocka_unit_test(seconds_with_and_without_a_unit),
       cmocka_unit_test(paths_add_up),
       cmocka_unit_test(sizes_and_optional_values),
       cmocka_unit_test(refuses_with_what_was_meant),
