@@ -88,6 +88,7 @@ static enum tide_push_verdict send_request(struct tide_outbox *outbox,
       .connect_ms = CONNECT_MS,
       .all_ms = ANSWER_MS,
       .max_bytes = ANSWER_MAX_BYTES,
+      .is_by_status = true,
       .is_over = is_past_end,
       .context = outbox,
   };

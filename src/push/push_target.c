@@ -198,7 +198,7 @@ static enum tide_push_verdict judge_http(const struct tide_exchange *answer, cha
 {
   char said[201];
   unsigned status = answer->status;
-  if (status == 200)
+  if (status >= 200 && status < 300)
     return TIDE_PUSH_TAKEN;
   plain_words(answer->body.data, answer->body.n, said, sizeof said);
   snprintf(why, max, "it answers with HTTP %u%s%s%s", status, *said ? ": " : "", said,
@@ -276,8 +276,11 @@ static enum tide_push_verdict judge_grpc(const struct tide_exchange *answer, cha
   if (verdict != TIDE_PUSH_TAKEN)
     return verdict;
   if (!find_grpc_status(answer, status, sizeof status, message, sizeof message)) {
-    snprintf(why, max, "its answer is not gRPC-Web (is that its address?)");
-    return TIDE_PUSH_REFUSED;
+    bool may_come = answer->is_cut && !answer->is_too_large; // its last frame would say
+    snprintf(why, max, "%s",
+             may_come ? "its answer ends before its gRPC status"
+                      : "its answer is not gRPC-Web (is that its address?)");
+    return may_come ? TIDE_PUSH_AGAIN : TIDE_PUSH_REFUSED;
   }
   if (strcmp(status, "0") == 0)
     return TIDE_PUSH_TAKEN;

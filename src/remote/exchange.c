@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_REDIRECTIONS = 5, SLOW_S = 30 };
+enum { MAX_REDIRECTIONS = 5, SLOW_S = 30, FIRST_FINAL_STATUS = 200 };
 
 struct exchanging {
   const struct tide_exchange_ask *ask;
@@ -238,6 +238,11 @@ static enum tide_err perform(CURL *curl, const struct tide_exchange_ask *ask,
   TIDE_CLEANUP_FREE char *shown = tide_url_shown(url && *url ? url : ask->url);
   snprintf(answer->url, sizeof answer->url, "%s", shown);
   answer->status = (unsigned)status;
+  if (code && ask->is_by_status && status >= FIRST_FINAL_STATUS) {
+    answer->is_too_large = x.is_too_large;
+    answer->is_cut = true;
+    code = CURLE_OK;
+  }
   enum tide_err err = code ? say_failure(curl, code, &x, answer->url, words, diag) : TIDE_ERR_OK;
   tide_curl.slist_free_all(headers);
   return err;

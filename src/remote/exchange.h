@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,18 +23,22 @@ struct tide_exchange_ask {
   bool is_put; // what is read is sent by PUT
   uint32_t connect_ms, all_ms;
   uint64_t max_bytes; // of the answer, unpacked
+  // A status is answer enough: one whose body is too large, cut or too slow is a success that has
+  // what came of it, so that nobody asks again for what was done.
+  bool is_by_status;
   // Asked about once a second and oftener: true gives up, with TIDE_ERR_LIMIT. NULL: never.
   bool (*is_over)(void *context);
   void *context;
 };
 
 struct tide_exchange {
-  unsigned status;        // of HTTP
-  char type[128];         // Content-Type; "": none
-  char url[1024];         // that answered, after redirections; without a password
-  uint32_t retry_s;       // Retry-After; 0: not said
-  char grpc_status[16];   // of a gRPC-Web answer without a body; "": none
-  char grpc_message[160]; // likewise
+  unsigned status;           // of HTTP
+  char type[128];            // Content-Type; "": none
+  char url[1024];            // that answered, after redirections; without a password
+  uint32_t retry_s;          // Retry-After; 0: not said
+  char grpc_status[16];      // of a gRPC-Web answer without a body; "": none
+  char grpc_message[160];    // likewise
+  bool is_cut, is_too_large; // of one by status: the body is not all of it
   struct tide_buf body;
 };
 

@@ -497,12 +497,39 @@ def push_dead(ground):
         expect(said.count("has 0 of 1 profiles: 0 were refused, 1 not sent") == 2, said)
         expect("nobody answers" in said, said)
         expect(took < 100, f"{took} s")  # five, and the machine's own slowness
-    with Sink() as sink:
-        sink.answer = lambda h: servers.reply(h, 200, bytes(100000))
-        said, _ = told(ground, "--push", f"pyroscope={sink.url}")
-        expect("is larger than 64.0 KiB: not taken" in said, said)
     said, _ = told(ground, "-q", "--push", f"parca={dead}")
     expect(said.count("\n") == 1 and "1 not sent" in said, said)
+
+
+@test
+def push_taken_whatever_is_said(ground):
+    """Who says by a status that it has the profile does not get it again, however the rest ends."""
+    def cut(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        handler.wfile.write(b"half")
+
+    def endless(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        while True:
+            handler.wfile.write(bytes(1 << 16))
+
+    rejects = b"\x0a\x0b\x08\x03\x12\x07too old" + bytes(100000)
+    for kind, answer, taken in (("pyroscope", lambda h: servers.reply(h, 200, bytes(100000)), 1),
+                                ("pyroscope", cut, 1), ("pyroscope", endless, 1),
+                                ("pyroscope", lambda h: servers.reply(h, 204), 1),
+                                ("pyroscope", lambda h: servers.reply(h, 400, bytes(100000)), 0),
+                                ("otlp", cut, 1), ("otlp", endless, 1),
+                                ("otlp", lambda h: servers.reply(h, 200, rejects), 0),
+                                ("parca", endless, 0)):
+        with Sink() as sink:
+            sink.answer = answer
+            said, _ = told(ground, "--push", f"{kind}={sink.url}")
+            expect(len(sink.requests) == 1, f"{kind}: {len(sink.requests)} requests: {said}")
+            wanted = "has all 1 profiles" if taken else "has 0 of 1 profiles: 1 were refused"
+            expect(wanted in said, f"{kind}: {said}")
 
 
 @test

@@ -106,7 +106,7 @@ static void statuses(void **state)
   static const struct {
     unsigned status;
     enum tide_push_verdict verdict;
-  } cases[] = {{200, TIDE_PUSH_TAKEN},   {204, TIDE_PUSH_REFUSED}, {302, TIDE_PUSH_REFUSED},
+  } cases[] = {{200, TIDE_PUSH_TAKEN},   {204, TIDE_PUSH_TAKEN},   {302, TIDE_PUSH_REFUSED},
                {400, TIDE_PUSH_REFUSED}, {401, TIDE_PUSH_REFUSED}, {408, TIDE_PUSH_AGAIN},
                {413, TIDE_PUSH_REFUSED}, {429, TIDE_PUSH_AGAIN},   {500, TIDE_PUSH_AGAIN},
                {503, TIDE_PUSH_AGAIN},   {0, TIDE_PUSH_REFUSED}};
@@ -189,6 +189,11 @@ static void grpc(void **state)
   assert_int_equal(judged(kind, 503, ok, sizeof ok - 1, why), TIDE_PUSH_AGAIN);
   for (size_t n = 0; n < sizeof ok - 1; n++) // a cut answer is no consent
     assert_int_equal(judged(kind, 200, ok, n, why), TIDE_PUSH_REFUSED);
+  struct tide_exchange cut = {.status = 200, .is_cut = true};
+  assert_int_equal(tide_push_judge(kind, &cut, why, sizeof why), TIDE_PUSH_AGAIN);
+  assert_int_equal(tide_push_judge(TIDE_PUSH_OTLP, &cut, why, sizeof why), TIDE_PUSH_TAKEN);
+  cut.is_too_large = true; // nothing of Parca says so much
+  assert_int_equal(tide_push_judge(kind, &cut, why, sizeof why), TIDE_PUSH_REFUSED);
 }
 
 // Whatever a server answers is judged, and nothing of it reaches the terminal but plain text.
