@@ -116,7 +116,7 @@ void tide_claims_add_unrecorded(struct tide_claims *claims, struct tide_space *s
 {
   for (size_t i = 0; i < space->n_mappings; i++) {
     const struct tide_space_mapping *m = &space->mappings[i];
-    if (!tide_space_is_anonymous(m) || !m->writable || *m->path)
+    if (!tide_space_is_plain(m) || !m->writable)
       continue;
     for (uint64_t at = m->lo, end; (end = mapped_chunk_end(space, at, m->hi)); at = end)
       tide_claims_add(claims, at, end, TIDE_RESIDENCE_UNRECORDED, TIDE_NO_SITE);
@@ -213,7 +213,7 @@ static bool find_stack(struct tide_space *space, struct stack *stack, uint64_t *
 
 static bool is_guard(const struct tide_space_mapping *m)
 {
-  return !m->readable && !m->writable && !m->executable && !*m->path;
+  return !m->readable && !m->writable && !m->executable && tide_space_is_plain(m);
 }
 
 // Is the mapping of a kind that stacks are in, and does nobody else tell what is there?

@@ -97,11 +97,16 @@ static enum tide_err read_mappings(struct tide_space *space, struct tide_diag *d
   return err;
 }
 
+bool tide_space_is_plain(const struct tide_space_mapping *mapping)
+{
+  return !mapping->shared && (!*mapping->path || strncmp(mapping->path, "[anon:", 6) == 0);
+}
+
 bool tide_space_is_anonymous(const struct tide_space_mapping *mapping)
 {
   const char *path = mapping->path;
-  return !mapping->shared && (!*path || strcmp(path, "[heap]") == 0 ||
-                              strcmp(path, "[stack]") == 0 || strncmp(path, "[anon:", 6) == 0);
+  return tide_space_is_plain(mapping) ||
+         (!mapping->shared && (strcmp(path, "[heap]") == 0 || strcmp(path, "[stack]") == 0));
 }
 
 // Large pages from a pool of their own are in nobody's RSS.

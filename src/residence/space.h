@@ -48,6 +48,8 @@ enum tide_err tide_space_take(uint32_t pid, struct tide_space **ret_space, struc
 void tide_space_close(struct tide_space *space); // NULL is fine
 
 bool tide_space_is_anonymous(const struct tide_space_mapping *mapping);
+// Anonymous, with no name or with one that the program or its libc gave it (PR_SET_VMA_ANON_NAME).
+bool tide_space_is_plain(const struct tide_space_mapping *mapping);
 
 // Bytes of [lo, hi) that are in memory. Quick when asked in the order of addresses.
 uint64_t tide_space_resident(struct tide_space *space, uint64_t lo, uint64_t hi);

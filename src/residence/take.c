@@ -145,9 +145,9 @@ static size_t tell_anonymous(struct taking *t, size_t i, size_t claim)
 
 static bool is_shared_memory(const struct tide_space_mapping *m)
 {
-  return (m->shared && !*m->path) || strncmp(m->path, "/memfd:", 7) == 0 ||
-         strncmp(m->path, "/dev/shm/", 9) == 0 || strncmp(m->path, "/SYSV", 5) == 0 ||
-         strncmp(m->path, "/dev/zero", 9) == 0;
+  return (m->shared && !*m->path) || strncmp(m->path, "[anon_shmem:", 12) == 0 ||
+         strncmp(m->path, "/memfd:", 7) == 0 || strncmp(m->path, "/dev/shm/", 9) == 0 ||
+         strncmp(m->path, "/SYSV", 5) == 0 || strncmp(m->path, "/dev/zero", 9) == 0;
 }
 
 static uint32_t stack_that_mapped(const struct taking *t, const struct tide_space_mapping *m)
@@ -184,12 +184,12 @@ static void tell_file(struct taking *t, const struct tide_space_mapping *m)
     return;
   if (is_store || is_recorder_file(m->path)) {
     rows[TIDE_RESIDENCE_RECORDER] += m->resident;
-  } else if (*m->path == '[') {
-    rows[TIDE_RESIDENCE_KERNEL] += m->resident;
   } else if (is_shared_memory(m)) {
     rows[TIDE_RESIDENCE_SHARED] += m->resident;
     if (*m->path)
       add_file(t, m);
+  } else if (*m->path == '[') {
+    rows[TIDE_RESIDENCE_KERNEL] += m->resident;
   } else {
     uint64_t copied = m->shared ? 0 : m->resident - m->cached;
     rows[TIDE_RESIDENCE_FILES] += m->resident - copied;

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """tidemark maps: what later kernels and later versions of glibc do in another way."""
+import json
 import platform
 import shutil
 import subprocess
 
 import record
-from command_maps import ARENAS, HEAD, KIB, PAGE, Standing, adds_up, near, trims_as_told
+from command_maps import (ARENAS, HEAD, KIB, MAPPED, MIB, PAGE, STACKS, UNTOUCHED, Standing,
+                          adds_up, near, trims_as_told)
 from ground import expect, test
 
 # Four stacks in one mapping, each with a guard made by advice, as glibc 2.42 makes them. The last
@@ -181,3 +183,58 @@ def maps_knows_the_heap_of_another_processor(ground):
         before = standing.rss()
         standing.go_on()
         expect(near(before - standing.rss(), table["heap"]["trim"], 64), f"{table['heap']}")
+
+
+def table_of_named(standing, name_of):
+    """Its table where the list of its mappings has names, as of kernels that give them: name_of()
+    is asked for each that has none, with its flags and size."""
+    lines, before, end = [], "", 0
+    with open(f"/proc/{standing.pid}/maps", encoding="utf-8") as maps:
+        for line in maps.read().splitlines():
+            lo, hi = (int(word, 16) for word in line.split()[0].split("-"))
+            flags, path = line.split()[1], line.split(None, 5)[5:]
+            is_bss = before.startswith("/") and lo == end and not path
+            name = name_of(flags, hi - lo) if not is_bss and path in (
+                [], ["/dev/zero (deleted)"]) else None
+            lines.append(line[:73].ljust(73) + name if name else line)
+            before, end = path[0] if path else "", hi
+    ground = standing.ground
+    named = ground.scratch / "named"
+    named.write_text("".join(line + "\n" for line in lines))
+    script = 'mount --bind "$1" /proc/$2/maps || exit 99; exec "$3" maps --json $2'
+    done = ground.run("unshare", "--mount", "sh", "-c", script, "sh", named, standing.pid,
+                      ground.tidemark)
+    if done.status == 99 or "unshare" in done.stderr:
+        raise record.Excused(f"no mount of our own: {done.stderr.strip()}")
+    expect(done.status == 0, done.stderr)
+    return json.loads(done.stdout)
+
+
+@test
+def maps_reads_names_of_memory(ground):
+    """Which few kernels give. They change no row, and their memory is told by them."""
+    data = ground.scratch / "data"
+    data.write_bytes(b"\1" * (8 * MIB))
+
+    def named(flags, size):
+        return {("rw-p", 16 * MIB): "[anon:own arena]",
+                ("rw-s", 12 * MIB): "[anon_shmem:a pool]"}.get((flags, size))
+
+    with Standing(ground, ground.build("mapped", MAPPED), data) as standing:
+        bare, table = standing.table(), table_of_named(standing, named)
+        files = {f["path"]: f for f in table["files"]}
+        expect(table["rows"] == bare["rows"], f"{table['rows']}, not {bare['rows']}")
+        own, pool = files["[anon:own arena]"], files["[anon_shmem:a pool]"]
+        expect(own["resident"] == 5 * MIB and own["mapped_by"].startswith("own, "), f"{own}")
+        expect(pool["resident"] == 12 * MIB, f"{pool}")
+
+    # As glibc names all it maps, where it is told to (glibc.mem.decorate_maps, from 2.41 on).
+    def by_libc(flags, size):
+        return f"[anon: glibc: {size}]" if flags in ("rw-p", "---p") else None
+
+    for name, source in (("stacks", STACKS), ("arenas", ARENAS), ("untouched", UNTOUCHED)):
+        prog = ground.build(name, source, "-pthread")
+        with Standing(ground, prog, recorded=False) as standing:
+            bare, table = standing.table(), table_of_named(standing, by_libc)
+            expect(table["rows"] == bare["rows"], f"{name}: {table['rows']}, not {bare['rows']}")
+            expect(table["heap"] == bare["heap"], f"{name}: {table['heap']}, not {bare['heap']}")
