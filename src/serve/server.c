@@ -50,6 +50,7 @@ struct pending {
   char *query; // owned; NULL: none
   // Of one that is answered later: when, with what, and the others of that kind.
   struct MHD_Connection *suspended; // NULL: it is not
+  const struct tide_guest *guest;   // whose it is, as long as it is suspended
   uint64_t due_ms;
   void *kept;
   void (*forget)(void *kept);
@@ -429,9 +430,17 @@ static void suspend_request(struct tide_server *server, struct MHD_Connection *c
   pending->kept = reply->kept;
   pending->forget = reply->forget;
   pending->suspended = connection;
+  pending->guest = guest_of(connection);
   pending->next = server->suspended;
   server->suspended = pending;
   tide_http.suspend_connection(connection);
+}
+
+// The daemon does not look at what is suspended: whoever is hung up on meanwhile would keep the
+// place that somebody else was to have.
+static bool is_due(const struct pending *pending, uint64_t now)
+{
+  return pending->due_ms <= now || (pending->guest && !pending->guest->list);
 }
 
 // Those whose time has come are asked again, or all of them.
@@ -440,7 +449,7 @@ static void resume_requests(struct tide_server *server, bool is_all)
   uint64_t now = now_ms();
   for (struct pending **at = &server->suspended; *at;) {
     struct pending *pending = *at;
-    if (!is_all && pending->due_ms > now) {
+    if (!is_all && !is_due(pending, now)) {
       at = &pending->next;
       continue;
     }
@@ -455,7 +464,7 @@ static int next_due(const struct tide_server *server, int wait_ms)
 {
   uint64_t now = now_ms();
   for (const struct pending *pending = server->suspended; pending; pending = pending->next) {
-    uint64_t left = pending->due_ms > now ? pending->due_ms - now : 0;
+    uint64_t left = is_due(pending, now) ? 0 : pending->due_ms - now;
     wait_ms = left < (uint64_t)wait_ms ? (int)left : wait_ms;
   }
   return wait_ms;
@@ -477,6 +486,9 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     *upload_n = 0;
     return MHD_YES;
   }
+  const struct tide_guest *guest = guest_of(connection);
+  if (guest && !guest->list)
+    return MHD_NO; // hung up on while it waited: nobody hears the answer
   bool fine = let_in(server, connection, url, method, pending, &reply);
   if (fine && first)
     return MHD_YES; // once more when the whole head is read

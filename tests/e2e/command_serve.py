@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -572,6 +573,24 @@ def serve_crowd(ground):
             texts = gzip.decompress(body)
             expect(len(texts) > 200, f"{n}: {len(texts)}")
         expect(profile_of(ground, bodies[-1])["totals"]["live_blocks"] == 1000, "not whole")
+        service.tell("x")
+
+
+@test
+def serve_idlers(ground):
+    """Nine hundred who are silent, stop in the middle of a word, or wait for an hour: a scrape gets
+    its answer all the same."""
+    ask = b"GET /debug/pprof/heap?seconds=3600 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with serving(ground) as service, contextlib.ExitStack() as stack:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, most), most))
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (limit, most))
+        for words in b"", ask[:20], ask:
+            for _ in range(900 if words != ask else 300):
+                idler = socket.create_connection((service.host, service.port), timeout=60)
+                stack.enter_context(idler).sendall(words)
+            for _ in range(3):
+                expect(service.metrics()["tidemark_processes"] == 1, f"{words}")
         service.tell("x")
 
 

@@ -44,6 +44,8 @@ static void answer(void *context, const struct tide_request *request, struct tid
     }
     *reply = (struct tide_reply){200, "text/plain", .is_packed = true, .tag = 0xabc};
     reply->body = tide_packer_finish(packer);
+  } else if (strcmp(request->path, "/later") == 0) {
+    reply->later_ms = 3600000;
   } else {
     tide_reply_text(reply, 200, "path %s name %s", request->path, name ? name : "-");
   }
@@ -354,6 +356,36 @@ static void the_let_in_are_limited(void **state)
   crowd_go(fds);
 }
 
+// Nor who waits for an answer that comes in an hour: nobody looks at such connections meanwhile.
+static void those_who_wait_are_limited(void **state)
+{
+  struct tide_server *before = server;
+  char token_before[sizeof token], host_before[sizeof host];
+  unsigned port_before = port;
+  const struct tide_server_options options = {
+      .address = "127.0.0.1", .answer = answer, .is_open = true};
+  int fds[CROWD];
+  memcpy(token_before, token, sizeof token);
+  memcpy(host_before, host, sizeof host);
+  assert_int_equal(tide_server_new(&options, &server, &diag), TIDE_ERR_OK);
+  assert_int_equal(tide_server_start(server, &diag), TIDE_ERR_OK);
+  port = tide_server_port(server);
+  snprintf(token, sizeof token, "%s", tide_server_token(server));
+  snprintf(host, sizeof host, "127.0.0.1:%u", port);
+  TIDE_CLEANUP_FREE char *request =
+      tide_sprintf("GET /%s/later HTTP/1.1\r\nHost: %s\r\n\r\n", token, host);
+  crowd_come(fds, request);
+  expect(get("GET", "/x", ""), "200", NULL);
+  assert_true(is_over(fds[0]));
+  assert_false(is_over(fds[CROWD - 1]));
+  crowd_go(fds);
+  tide_server_free(server);
+  server = before;
+  port = port_before;
+  memcpy(token, token_before, sizeof token);
+  memcpy(host, host_before, sizeof host);
+}
+
 // Nor does it help to send a byte now and then.
 static void strangers_do_not_stay(void **state)
 {
@@ -524,6 +556,7 @@ UNIT_TESTS(server_test)
       cmocka_unit_test(a_crowd_shuts_nobody_out),
       cmocka_unit_test(who_was_let_in_stays),
       cmocka_unit_test(the_let_in_are_limited),
+      cmocka_unit_test(those_who_wait_are_limited),
       cmocka_unit_test(strangers_do_not_stay),
       cmocka_unit_test(a_refusal_ends_the_connection),
       cmocka_unit_test(the_ticket_is_for_one_and_once),
