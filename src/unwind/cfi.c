@@ -458,6 +458,7 @@ void tide_cfi_rule(uint64_t key, struct tide_rule *ret_rule)
   uint64_t at = object.eh_hdr ? find_fde(&object, pc) : 0;
   if (at && read_fde(&object, at, &fde) && pc - fde.start < fde.range)
     rule_from_fde(&fde, key, pc, ret_rule);
-  if (ret_rule->kind == TIDE_RULE_NONE && pc != exact && begins_at(exact))
+  if (ret_rule->kind == TIDE_RULE_NONE && pc != exact &&
+      (begins_at(exact) || tide_code_ends_thread(exact)))
     ret_rule->kind = TIDE_RULE_OUTERMOST;
 }

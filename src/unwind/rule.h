@@ -58,6 +58,8 @@ void tide_cfi_rule(uint64_t key, struct tide_rule *ret_rule);
 // What the instructions at a return address into code of no object say (made_code.c). False: they
 // do not tell. Never faults.
 bool tide_made_code_rule(uint64_t pc, struct tide_rule *ret_rule);
+// Do they end the thread, so that nobody called this frame? Never faults.
+bool tide_code_ends_thread(uint64_t pc);
 
 TIDE_HOT uint64_t tide_rule_entry(uint64_t key)
 {

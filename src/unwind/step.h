@@ -82,6 +82,9 @@ static inline bool tide_go_may_be_at(const uint64_t *sp)
 bool tide_step_leap(struct tide_walker *w, struct tide_step *s, uint64_t fp);
 bool tide_step_goroutine(struct tide_walker *w, struct tide_step *s);
 
+// Is it the first frame of a thread? A few words above is where one ends (tide_code_ends_thread()).
+bool tide_step_begins_thread(struct tide_walker *w, const struct tide_step *s, bool asks);
+
 // The last resort: a frame record where the frame pointer says. Only inside known bounds, and only
 // if the record looks like one: the chain of records goes outward, or returns to known code.
 TIDE_HOT bool tide_step_guess(struct tide_walker *w, struct tide_step *s, bool asks)
@@ -164,7 +167,8 @@ TIDE_HOT bool tide_step_out(struct tide_walker *w, struct tide_step *s, bool ask
     if (rule->kind == TIDE_RULE_CODE) // other code by now
       s->kind = TIDE_RULE_NONE;
     if (s->kind == TIDE_RULE_NONE &&
-        (s->sp - (tide_stack_origin - 64) < 128 || (s->sp == w->root_sp && !s->fp)))
+        (s->sp - (tide_stack_origin - 64) < 128 ||
+         (!s->fp && (s->sp == w->root_sp || tide_step_begins_thread(w, s, asks)))))
       s->kind = TIDE_RULE_OUTERMOST;
     return s->kind == TIDE_RULE_NONE && tide_step_guess(w, s, asks);
   }

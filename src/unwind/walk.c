@@ -180,6 +180,22 @@ TIDE_COLD bool tide_step_goroutine(struct tide_walker *w, struct tide_step *s)
   return false;
 }
 
+// musl describes neither what a thread runs first nor clone(), which called that, with a frame
+// pointer of zero.
+TIDE_COLD bool tide_step_begins_thread(struct tide_walker *w, const struct tide_step *s, bool asks)
+{
+  enum { MOST_WORDS = 16 };
+  for (uint64_t i = 0, slot = s->sp; i < MOST_WORDS; i++, slot += 8) {
+    struct tide_object object;
+    if (!tide_walker_may_read(w, slot, asks))
+      return false;
+    uint64_t pc = tide_strip_pac(*(const uint64_t *)slot);
+    if (tide_object_find(pc - 1, &object) && tide_code_ends_thread(pc))
+      return true;
+  }
+  return false;
+}
+
 static bool on_own_stack(const struct tide_unwind *u, uint64_t sp)
 {
   return sp - u->stack_lo < u->stack_size;

@@ -409,7 +409,8 @@ def attach_to_musl(ground):
     target = Target(ground, prog, 4)
     child, _ = attach(ground, target.pid)
     target.tell("p")
-    let_go(child)
+    err = let_go(child)
+    expect("complete: every event" in err and "early" not in err, err)  # to where threads begin
     image = ground.report("x.tide")["images"][0]
     expect(image["allocations"] == 1500 * 4, f"{image['allocations']} allocations")
     expect(target.end() == 0, "it ended otherwise")

@@ -41,6 +41,14 @@ static const struct way ways[] = {
 };
 static const uint8_t calls[][8] = {{0, 0, 0, 0xe8, 1, 2, 3, 4}, {0, 0, 0, 0, 0, 0, 0xff, 0xd1}};
 static const uint8_t no_call[8] = {0, 0, 0, 0, 0, 0, 0xff, 0xe1}; // jmp *%rcx
+static const uint8_t ends[][TIDE_WAY_OUT_BYTES] = {
+    {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4},
+    {0x89, 0xc7, 0xb8, 0x3c, 0, 0, 0, 0x0f, 0x05},
+};
+static const uint8_t goes_on[][TIDE_WAY_OUT_BYTES] = {
+    {0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3d, 0x0f, 0x05}, // another call of the kernel
+    {0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05},             // of another value
+};
 #else
 #define OP(n) ((n)&0xff), ((n) >> 8 & 0xff), ((n) >> 16 & 0xff), ((n) >> 24 & 0xff)
 static const struct way ways[] = {
@@ -53,6 +61,11 @@ static const struct way ways[] = {
 };
 static const uint8_t calls[][8] = {{0, 0, 0, 0, OP(0x94000001u)}, {0, 0, 0, 0, OP(0xd63f0060u)}};
 static const uint8_t no_call[8] = {0, 0, 0, 0, OP(0xd61f0060u)}; // br x3
+static const uint8_t ends[][TIDE_WAY_OUT_BYTES] = {{OP(0xd2800ba8u), OP(0xd4000001u)}};
+static const uint8_t goes_on[][TIDE_WAY_OUT_BYTES] = {
+    {OP(0xd2800bc8u), OP(0xd4000001u)}, // mov x8,#94
+    {OP(0xd2800ba8u), OP(0xd65f03c0u)}, // ret
+};
 #endif
 
 static void ways_out(void **unused)
@@ -74,11 +87,23 @@ static void calls_are_told_from_jumps(void **unused)
   assert_false(tide_is_after_call(no_call + 8));
 }
 
+static void ends_of_threads(void **unused)
+{
+  (void)unused;
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+    assert_true(tide_ends_thread(ends[i]));
+  for (size_t i = 0; i < sizeof goes_on / sizeof *goes_on; i++)
+    assert_false(tide_ends_thread(goes_on[i]));
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    assert_false(tide_ends_thread(ways[i].code));
+}
+
 UNIT_TESTS(way_out_test)
 {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(ways_out),
       cmocka_unit_test(calls_are_told_from_jumps),
+      cmocka_unit_test(ends_of_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

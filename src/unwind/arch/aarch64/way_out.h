@@ -18,6 +18,14 @@ static inline bool tide_is_after_call(const uint8_t *pc)
   return before >> 26 == 0x25 || (before & 0xfffffc1f) == 0xd63f0000;
 }
 
+// Is there nothing but the end of the thread, with what was returned? mov x8,#93; svc #0
+static inline bool tide_ends_thread(const uint8_t code[TIDE_WAY_OUT_BYTES])
+{
+  uint32_t op[2];
+  memcpy(op, code, sizeof op);
+  return op[0] == 0xd2800ba8 && op[1] == 0xd4000001;
+}
+
 // The rule of a frame whose return address is followed by these bytes: ldp x29,x30,[sp],#n, then
 // ret, with autiasp between them or not.
 static inline bool tide_way_out(const uint8_t code[TIDE_WAY_OUT_BYTES], struct tide_rule *ret_rule)

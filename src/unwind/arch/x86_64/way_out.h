@@ -16,6 +16,14 @@ static inline bool tide_is_after_call(const uint8_t *pc)
   return pc[-5] == 0xe8 || (pc[-2] == 0xff && (pc[-1] & 0xf8) == 0xd0);
 }
 
+// Is there nothing but the end of the thread, with what was returned? mov %eax,%edi; then one of
+// xor %eax,%eax; mov $60,%al and mov $60,%eax; then syscall.
+static inline bool tide_ends_thread(const uint8_t code[TIDE_WAY_OUT_BYTES])
+{
+  return !memcmp(code, "\x89\xc7\x31\xc0\xb0\x3c\x0f\x05", 8) ||
+         !memcmp(code, "\x89\xc7\xb8\x3c\0\0\0\x0f\x05", 9);
+}
+
 // add $n,%rsp: bytes of the instruction, 0: it is none.
 static inline uint32_t tide_frame_given_back(const uint8_t *at, uint32_t left, int32_t *ret_n)
 {
