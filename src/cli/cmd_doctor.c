@@ -273,6 +273,13 @@ static void judge_sight(struct finding *f, const struct tide_prospect *prospect,
                              "hooked is missed (%s)",
                              prospect->refused),
                 own_next);
+  } else if (tide_why_is_go(file_shows)) {
+    why = TIDE_WHY_OWN_ALLOCATOR;
+    detail = file_shows;
+    TIDE_CLEANUP_FREE char *what = tide_why_sentence(why, detail);
+    set_verdict(f, SEEN_PART,
+                tide_sprintf("only what goes through libc's allocator will be seen: it %s", what),
+                own_next);
   } else {
     set_verdict(f, SEEN_ALL, tide_strdup(all), own_next);
     return;

@@ -96,5 +96,8 @@ const char *tide_why_tag(enum tide_why why);
 // and which programs the process started.
 bool tide_why_is_partial(enum tide_why why);
 
+// Is the allocator that a reason names Go's, which has no functions to hook? NULL is none.
+bool tide_why_is_go(const char *detail);
+
 // Is all of the heap known to be glibc's malloc's?
 bool tide_image_is_glibc(const struct tide_image *image);

@@ -150,14 +150,15 @@ static char *fill_in_detail(const char *text, enum tide_why why, const char *det
   return tide_sprintf("%.*s%s%s", (int)(gap - text), text, name, gap + 2);
 }
 
-static bool is_go(const char *detail)
+bool tide_why_is_go(const char *detail)
 {
   return detail && strcmp(detail, "Go's runtime") == 0;
 }
 
 char *tide_why_sentence(enum tide_why why, const char *detail)
 {
-  if (why == TIDE_WHY_OWN_ALLOCATOR && is_go(detail)) // nor does the agent, in whatever way it came
+  // Nor does the agent, in whatever way it came.
+  if (why == TIDE_WHY_OWN_ALLOCATOR && tide_why_is_go(detail))
     return tide_strdup("has Go's runtime linked in, whose blocks no recorder of malloc sees");
   return fill_in_detail(WORDS[known(why)].what, known(why), detail);
 }
@@ -170,7 +171,7 @@ char *tide_why_brief(enum tide_why why, const char *detail)
 char *tide_why_way_out(enum tide_why why, const char *detail)
 {
   const char *way = WORDS[known(why)].way_out, *self = self_profiling(detail);
-  if (is_go(detail))
+  if (tide_why_is_go(detail))
     way = NULL; // linked in whatever way, it is the one that allocates
   if (way && !self)
     return fill_in_detail(way, known(why), detail);

@@ -29,8 +29,8 @@ const struct tide_unrecorded *tide_image_on_roll(const struct tide_capture *capt
 {
   for (size_t i = 0; i < capture->roll.n_rows; i++) {
     const struct tide_unrecorded *row = &capture->roll.rows[i];
-    bool was_seen = image->by_agent && row->why == TIDE_WHY_OWN_ALLOCATOR &&
-                    !(row->detail && !strcmp(row->detail, "Go's runtime"));
+    bool was_seen =
+        image->by_agent && row->why == TIDE_WHY_OWN_ALLOCATOR && !tide_why_is_go(row->detail);
     if (tide_why_is_partial(row->why) && !was_seen && image->exe &&
         strcmp(row->exe, image->exe) == 0 && !is_others_matter(capture, row, image))
       return row;

@@ -7,6 +7,7 @@
 #include "attach/signature.h"
 #include "base/alloc.h"
 #include "base/units.h"
+#include "model/capture.h"
 #include "model/pack.h"
 #include "model/residence_table.h"
 #include "model/rows.h"
@@ -145,7 +146,7 @@ static bool is_part_of_go(struct tide_own_allocators *allocators, const struct t
   const struct program *program = program_of(allocators, image->exe);
   row->why = TIDE_WHY_OWN_ALLOCATOR;
   row->detail = program->detail;
-  return program->is_unfit && strcmp(program->detail, "Go's runtime") == 0;
+  return program->is_unfit && tide_why_is_go(program->detail);
 }
 
 static bool has_blocks_of(const struct tide_image *image, uint32_t family)

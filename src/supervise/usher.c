@@ -9,6 +9,7 @@
 #include "attach/sandbox.h"
 #include "base/alloc.h"
 #include "base/proc.h"
+#include "model/capture.h"
 #include "store/layout.h"
 #include "supervise/target_check.h"
 
@@ -75,9 +76,8 @@ bool tide_usher_hear(int words, struct tide_usher_word *ret_word)
 // of C's is libc's, and seen by the preloaded recorder.
 bool tide_usher_could_help(enum tide_why why, const char *detail)
 {
-  bool is_special =
-      detail && (strstr(detail, "Sanitizer") ||
-                 (why == TIDE_WHY_OWN_ALLOCATOR && strcmp(detail, "Go's runtime") == 0));
+  bool is_special = detail && (strstr(detail, "Sanitizer") ||
+                               (why == TIDE_WHY_OWN_ALLOCATOR && tide_why_is_go(detail)));
   switch (why) {
   case TIDE_WHY_PRIVILEGED: return geteuid() == 0;
   case TIDE_WHY_STATIC:

@@ -107,6 +107,24 @@ def doctor_knows_who_has_no_malloc(ground):
     expect("patchable" not in words, words)
 
 
+GOES_ON = PROGRAM + """
+__attribute__((section(".go.buildinfo"), used)) char mark[16] = "go";
+"""
+
+
+@test
+def doctor_knows_what_of_go_is_seen(ground):
+    """Of a process as of the command: what its C allocates, and no more."""
+    prog = ground.build("cgo", GOES_ON)
+    said = ("only what goes through libc's allocator will be seen", "Go's runtime linked in",
+            "way out Go's runtime profiles itself")
+    doctor(ground, prog, 1, *said, f"next: tidemark run {prog}")
+    with subprocess.Popen([prog], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        doctor(ground, child.pid, 1, *said, f"next: tidemark attach {child.pid}")
+        child.stdin.close()
+
+
 LIBRARY = "#include <stdlib.h>\nvoid *own_block(void) { return malloc(10); }\n"
 USER = "void *own_block(void);\nint main(void) { return !own_block(); }\n"
 
