@@ -307,26 +307,33 @@ DEEDS = [("zoom", "zooming"), ("hover", "hovering"), ("scroll", "scrolling"),
 
 
 def page_file_row(one):
-    views = {name: seen for name, seen in one["views"].items() if name != "memory"}
+    views = {name: seen for name, seen in one["views"].items() if "ms" in seen}
     slowest = max(views, key=lambda name: views[name]["ms"])
     block = max(seen["block_ms"] for seen in views.values())
-    mib = [one["open"]["bytes"] / 2**20, one["views"]["memory"]["bytes"] / 2**20]
+    held = [one["open"], one["views"]["memory"], one["views"]["again"]]
+    mib = [of["bytes"] / 2**20 for of in held]
     return row([f"{one['n_stacks']:,}", number(one["file_bytes"] / 1e6, 1),
                 number(one["graph_ms"], 0), number(one["open_cpu_ms"], 0),
                 number(one["open"]["block_ms"], 0), number(mib[0], 0),
                 f"{number(views[slowest]['ms'], 0)} ({slowest})", number(block, 0),
-                number(mib[1], 0), number(one["brush_ms"]["median"], 0)])
+                number(mib[1], 0), number(mib[2], 0), number(one["brush_ms"]["median"], 0)])
 
 
 def page_lines(entry):
     paced, unlimited = entry["paced"], entry["unlimited"]
     lines = ["The page from a file in which nothing is gathered: until the graph is painted, the "
-             "longest that the page did not answer meanwhile, and memory of the browser's process; "
-             "then every view for the first time, one after another; then how long after a move "
-             "over the timeline everything is drawn again. In ms, and MiB; each measured once.", ""]
+             "longest that the page did not answer meanwhile, and memory of the page's process; "
+             "then every view for the first time, one after another, the inverted graph last, with "
+             "memory while it is shown and when the first view is again; then how long after a move "
+             "over the timeline everything is drawn again. In ms, and MiB, after garbage was "
+             "collected; each measured once.", ""]
     lines += header(["Stacks", "MB in the file", "graph", "CPU", "longest block", "memory",
-                     "slowest view", "longest block", "memory", "after a move"])
+                     "slowest view", "longest block", "inverted", "again", "after a move"])
     lines += [page_file_row(one) for one in entry["files"]] + [""]
+    most = entry["files"][-1]
+    lines += header([f"Views of {most['n_stacks']:,} stacks", "seen", "all there", "longest block"])
+    lines += [row([name, *(number(seen[key], 0) for key in ("seen_ms", "ms", "block_ms"))])
+              for name, seen in most["views"].items() if "ms" in seen] + [""]
     lines += header([f"Graph of {paced['n_nodes']:,} nodes", "ms per frame", "95 % within",
                      "without limit", "CPU ms of that"])
     for deed, words in DEEDS:
