@@ -14,9 +14,11 @@ import {
 } from "../src/app/timeline_data.ts";
 import { localPeaks, totalAtSnapshots } from "../src/engine/curves.ts";
 import type { Model } from "../src/engine/model.ts";
+import { cellSites } from "./encode.ts";
 
 // Two sites of the heap and one of pages; snapshots at 10, 20 and 40; ticks at 5, 20 and 30.
 function model(): Model {
+  const end = Uint32Array.of(3, 4, 6);
   return {
     facts: { totals: {} },
     sites: { kind: Uint8Array.of(0, 1, 2) },
@@ -24,8 +26,8 @@ function model(): Model {
       count: 3,
       ns: Float64Array.of(10, 20, 40),
       kind: Uint8Array.of(0, 1, 2),
-      end: Uint32Array.of(3, 4, 6),
-      site: Uint32Array.of(0, 1, 2, 0, 0, 2),
+      end,
+      site: cellSites([0, 1, 2, 0, 0, 2], end),
       bytes: Float64Array.of(100, 5000, 7, 50, -120, -7),
       blocks: Float64Array.of(4, 1, 1, 2, -5, -1),
     },
@@ -140,9 +142,10 @@ test("what is held to the end is a peak at the end, not just before it", () => {
   const of = model();
   Object.assign(of.facts, { image: { lacks: [] } });
   Object.assign(of.ticks, { count: 0, ns: new Float64Array(0), liveBytes: new Float64Array(0) });
+  const end = Uint32Array.of(1, 2, 3, 4, 5);
   Object.assign(of.snapshots, {
     count: 5, ns: Float64Array.of(10, 20, 30, 40, 50), kind: Uint8Array.of(0, 1, 0, 0, 2),
-    end: Uint32Array.of(1, 2, 3, 4, 5), site: new Uint32Array(5),
+    end, site: cellSites([0, 0, 0, 0, 0], end),
     bytes: Float64Array.of(100, 400, -450, 200, -1),
   });
   assert.deepEqual([...totalAtSnapshots(of, "bytes")], [100, 500, 50, 250, 249]);

@@ -21,6 +21,7 @@ import { snapshotOfKind, weigh, type Unit } from "../src/engine/question.ts";
 import { nearestSnapshot } from "../src/engine/question.ts";
 import { threadCourses } from "../src/engine/thread_courses.ts";
 import { ask, modelOf, recorded } from "./command.ts";
+import { cellSites, sitesOf } from "./encode.ts";
 import { synthetic } from "./synthetic.ts";
 
 const UNITS: Unit[] = ["bytes", "blocks"];
@@ -113,7 +114,7 @@ test("between the peak and the end the shares of threads go straight", () => {
   const model = synthetic({ seed: 5, nodes: 9, sites: 1, snapshots: 5 });
   const { rows, sites, snapshots } = model;
   snapshots.end.set([1, 2, 3, 4, 5]);
-  snapshots.site = new Uint32Array(5);
+  snapshots.site = cellSites([0, 0, 0, 0, 0], snapshots.end);
   snapshots.bytes = Float64Array.of(40, 30, 30, 20, -20); // the peak is the third
   Object.assign(rows, { count: 2, site: Uint32Array.of(0, 0), thread: Uint32Array.of(1, 2) });
   for (const of of [rows, sites])
@@ -141,8 +142,7 @@ test("a very large capture has bands and lines of its threads", () => {
   assert.ok(bands.length > 1);
   const last = snapshots.count - 1;
   const now = new Float64Array(model.sites.count);
-  for (let i = 0; i < snapshots.end[last]; i++)
-    now[snapshots.site[i]] += snapshots.bytes[i];
+  sitesOf(snapshots).forEach((site, i) => (now[site] += snapshots.bytes[i]));
   for (const { group: { number }, live } of bands) {
     let held = 0; // every stack of these is of one thread
     for (let i = 0; i < rows.count; i++)

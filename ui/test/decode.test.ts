@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compacted } from "../src/engine/compact.ts";
 import { decode, decodeKnown } from "../src/engine/decode.ts";
+import { histogram } from "../src/engine/histograms.ts";
 import { emptyLook, makeView } from "../src/engine/look.ts";
 import { defaultQuestion, weigh } from "../src/engine/question.ts";
 import { buildTree } from "../src/engine/tree.ts";
@@ -60,8 +61,26 @@ test("what something was made of need not be kept", () => {
   const { known, places } = decodeKnown(whole);
   const cut = compacted(whole.slice().buffer as ArrayBuffer, places, known);
   assert.ok(cut.block.byteLength < whole.length);
-  assert.ok(!("node_up" in cut.known.places!) && !("cell_step" in cut.known.places!));
+  assert.ok(!("node_up" in cut.known.places!));
   assert.deepEqual(decode(cut.block, cut.known), decode(whole));
+});
+
+test("classes come by site, in whatever order they were written", () => {
+  const parts = partsOf(MODEL);
+  Object.assign(parts.columns, {
+    hist_site: [4, 0, 4, 2, 0], hist_bucket: [1, 2, 35, 3, 40], hist_count: [10, 20, 30, 40, 50],
+  });
+  const block = encode(parts);
+  const { known, places } = decodeKnown(block);
+  const cut = compacted(block.slice().buffer as ArrayBuffer, places, known);
+  for (const model of [decode(block), decode(cut.block, cut.known)]) {
+    const { sizes, lifetimes } = histogram(model, [0, 4]);
+    assert.deepEqual([sizes[1], sizes[2], sizes[3]], [10, 20, 0]);
+    assert.deepEqual([lifetimes[3], lifetimes[8]], [30, 50]);
+    assert.equal(histogram(model, [2]).sizes[3], 40);
+  }
+  parts.columns.hist_site = [90, 0, 4, 2, 0];
+  assert.throws(() => decode(encode(parts)), /column hist_site holds 90, and there are 90/);
 });
 
 test("of a block whose columns share bytes everything is kept", () => {

@@ -27,7 +27,7 @@ function chain(n: number, frames = 97): Model {
   const model = synthetic({ nodes: n + 1, sites: n, frames });
   for (let i = 1; i <= n; i++) {
     model.nodes.parent[i] = i - 1;
-    model.nodes.depth[i] = i;
+    model.nodes.deepest = i;
     model.nodes.frame[i] = (i * 31) % frames;
     model.sites.node[i - 1] = i;
   }

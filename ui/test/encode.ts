@@ -3,7 +3,9 @@
 // A model written as the block that docs/page-data.md describes: for tests of the reader, which can
 // then bend single bytes, facts and columns.
 
-import type { Model } from "../src/engine/model.ts";
+import assert from "node:assert/strict";
+import { CellSites, knownSites } from "../src/engine/cells.ts";
+import type { Model, Snapshots } from "../src/engine/model.ts";
 import { NUMBERS } from "../src/engine/numbers.ts";
 
 type Values = ArrayLike<number>;
@@ -14,8 +16,23 @@ export interface Parts {
   types: Record<string, string>; // of columns that are not to have the narrowest
 }
 
+// Of all cells.
+export function sitesOf({ site }: Snapshots): Uint32Array {
+  const all = new Uint32Array(site.length);
+  site.over(0, site.length, (of, from, past) => all.set(of.slice(0, past - from), from));
+  return all;
+}
+
+export function cellSites(sites: ArrayLike<number>, end: Uint32Array): CellSites {
+  const starts = new Set([0, ...end]);
+  const step = Uint32Array.from(sites, (site, i) => site - (starts.has(i) ? 0 : sites[i - 1]));
+  const known = knownSites(step, end, 2 ** 31, (site) => assert.fail(`no such site: ${site}`));
+  return new CellSites(step, end, known);
+}
+
 function steps(model: Model): number[] {
-  const { count, end, site } = model.snapshots;
+  const { count, end } = model.snapshots;
+  const site = sitesOf(model.snapshots);
   const list: number[] = [];
   for (let s = 0, i = 0; s < count; s++)
     for (let before = 0; i < end[s]; before = site[i++])
@@ -46,7 +63,8 @@ export function partsOf(model: Model): Parts {
     node_up: Array.from(nodes.parent, (parent, i) => i - parent), node_frame: nodes.frame,
     site_node: sites.node, site_kind: sites.kind, site_call: sites.call, site_own_max: sites.ownMax,
     row_site: rows.site, row_thread: rows.thread,
-    hist_site: h.site, hist_bucket: h.bucket, hist_count: h.number,
+    hist_site: Array.from(h.bucket, (_, i) => h.first.findIndex((first) => first > i) - 1),
+    hist_bucket: h.bucket, hist_count: h.number,
     snap_ns: s.ns, snap_kind: s.kind, snap_end: s.end, cell_step: steps(model),
     cell_bytes: s.bytes, cell_blocks: s.blocks, cell_n_alloc: s.nAlloc, cell_b_alloc: s.bAlloc,
     tick_ns: t.ns, tick_live_bytes: t.liveBytes, tick_live_blocks: t.liveBlocks,

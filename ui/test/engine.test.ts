@@ -16,6 +16,7 @@ import { isBound, nearestSnapshot, START, weigh, type Question } from "../src/en
 import { search } from "../src/engine/search.ts";
 import { buildDiffTree, buildTree, findPath, pathOf, type Tree } from "../src/engine/tree.ts";
 import { verdict } from "../src/engine/verdict.ts";
+import { sitesOf } from "./encode.ts";
 import { synthetic } from "./synthetic.ts";
 
 const PEAK: Question = { measure: "peak", unit: "bytes", from: null, to: null };
@@ -26,7 +27,8 @@ const modelOf = (seed: number) =>
 
 // What was live at each snapshot, site by site, from the first snapshot on.
 function liveTable(model: ReturnType<typeof synthetic>): Float64Array[] {
-  const { count, end, site, bytes } = model.snapshots;
+  const { count, end, bytes } = model.snapshots;
+  const site = sitesOf(model.snapshots);
   const now = new Float64Array(model.sites.count);
   return Array.from({ length: count }, (_, s) => {
     for (let i = s ? end[s - 1] : 0; i < end[s]; i++)
@@ -47,7 +49,8 @@ test("moments and ranges by looking at every snapshot", () => {
         const grown = weigh(model, { measure: "grown", unit: "bytes", from, to });
         const total = weigh(model, { measure: "total", unit: "bytes", from, to });
         const counted = new Float64Array(model.sites.count);
-        const { end, site, bAlloc } = model.snapshots;
+        const { end, bAlloc } = model.snapshots;
+        const site = sitesOf(model.snapshots);
         for (let i = from < 0 ? 0 : end[from]; i < end[to]; i++)
           counted[site[i]] += bAlloc[i];
         assert.deepEqual(total, counted, `allocated from ${from} to ${to}`);
@@ -217,7 +220,7 @@ test("functions that call each other in turn are one node each, up to eight of t
     }
     for (let n = 1; n < model.nodes.count; n++) {
       model.nodes.parent[n] = n - 1;
-      model.nodes.depth[n] = n;
+      model.nodes.deepest = n;
       model.nodes.frame[n] = (n - 1) % cycle;
     }
     model.sites.node[0] = model.nodes.count - 1;

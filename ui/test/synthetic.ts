@@ -8,6 +8,7 @@ import {
   FrameFlag, type Column, type Facts, type Model, type Numbers,
 } from "../src/engine/model.ts";
 import { NUMBERS } from "../src/engine/numbers.ts";
+import { cellSites } from "./encode.ts";
 
 export interface Shape {
   seed?: number;
@@ -87,12 +88,14 @@ const DEPTH_MAX = 64;
 // ways part.
 function makeNodes(model: Model, next: () => number): void {
   const { nodes, frames } = model;
+  const depth = new Uint32Array(nodes.count);
   for (let i = 1; i < nodes.count; i++) {
     const near = i - 1 - Math.floor(next() * Math.min(i, 6));
     const parent = next() < 0.93 ? near : Math.floor(next() * i);
     const outer = Math.floor(next() * Math.min(i, 50));
-    nodes.parent[i] = nodes.depth[parent] >= DEPTH_MAX ? outer : parent;
-    nodes.depth[i] = nodes.depth[nodes.parent[i]] + 1;
+    nodes.parent[i] = depth[parent] >= DEPTH_MAX ? outer : parent;
+    depth[i] = depth[nodes.parent[i]] + 1;
+    nodes.deepest = Math.max(nodes.deepest, depth[i]);
     const isRecursion = next() < 0.06 && nodes.parent[i] !== 0;
     const caller = nodes.frame[nodes.parent[i]];
     const callee = Math.imul(caller + 1, 0x9e3779b1) + Math.floor(next() * CALLEES_N) * 0x85ebca6b;
@@ -148,7 +151,7 @@ function makeSnapshots(model: Model, next: () => number, changed: number): void 
     snapshots.end[s] = cells.site.length;
     snapshots.kind[s] = s === snapshots.count - 1 ? 2 : s === snapshots.count >> 1 ? 1 : 0;
   }
-  snapshots.site = Uint32Array.from(cells.site);
+  snapshots.site = cellSites(cells.site, snapshots.end);
   snapshots.bytes = Float64Array.from(cells.bytes);
   snapshots.blocks = Float64Array.from(cells.blocks);
   snapshots.nAlloc = snapshots.blocks.map((n) => Math.max(0, n));
@@ -240,7 +243,7 @@ export function synthetic(shape: Shape): Model {
       layer: new Uint8Array(nFrames), flags: new Uint8Array(nFrames),
     },
     nodes: {
-      count: nNodes, parent: u32(nNodes), frame: u32(nNodes), depth: new Uint16Array(nNodes),
+      count: nNodes, parent: u32(nNodes), frame: u32(nNodes), deepest: 0,
     },
     sites: {
       count: nSites, node: u32(nSites), kind: new Uint8Array(nSites),
@@ -248,10 +251,12 @@ export function synthetic(shape: Shape): Model {
       ...noNumbers(nSites),
     },
     rows: { count: nSites, site: u32(nSites), thread: u32(nSites), ...noNumbers(nSites) },
-    histograms: { count: 0, site: u32(0), bucket: new Uint8Array(0), number: f64(0) },
+    histograms: {
+      count: 0, first: u32(nSites + 1), order: null, bucket: new Uint8Array(0), number: f64(0),
+    },
     snapshots: {
-      count: nSnaps, ns: f64(nSnaps), kind: new Uint8Array(nSnaps), end: u32(nSnaps), site: u32(0),
-      bytes: f64(0), blocks: f64(0), nAlloc: f64(0), bAlloc: f64(0),
+      count: nSnaps, ns: f64(nSnaps), kind: new Uint8Array(nSnaps), end: u32(nSnaps),
+      site: cellSites([], u32(0)), bytes: f64(0), blocks: f64(0), nAlloc: f64(0), bAlloc: f64(0),
     },
     lateFrees: {
       count: 0, site: u32(0), born: u32(0), freed: u32(0), bytes: f64(0), blocks: f64(0),

@@ -66,10 +66,10 @@ function* addTo(
 ): Pieces<void> {
   const { site } = model.snapshots;
   const values = model.snapshots[unit];
-  yield* stretches(past - first, (from, to) => {
-    for (let i = first + from; i < first + to; i++)
-      if (band[site[i]] !== NO_BAND)
-        now[band[site[i]]] += values[i];
+  yield* site.overInPieces(first, past, (of, from, to) => {
+    for (let i = from; i < to; i++)
+      if (band[of[i - from]] !== NO_BAND)
+        now[band[of[i - from]]] += values[i];
   });
 }
 
@@ -79,10 +79,10 @@ function* maxima(model: Model, unit: Unit, band: Uint32Array, n: number): Pieces
   const most = new Float64Array(n);
   for (let s = 0, first = 0; s < count; first = end[s++]) {
     yield* addTo(now, model, unit, band, first, end[s]);
-    yield* stretches(end[s] - first, (from, to) => {
-      for (let k = first + from; k < first + to; k++)
-        if (band[site[k]] !== NO_BAND)
-          most[band[site[k]]] = Math.max(most[band[site[k]]], now[band[site[k]]]);
+    yield* site.overInPieces(first, end[s], (of, from, to) => {
+      for (let i = 0; i < to - from; i++)
+        if (band[of[i]] !== NO_BAND)
+          most[band[of[i]]] = Math.max(most[band[of[i]]], now[band[of[i]]]);
     });
   }
   return most;

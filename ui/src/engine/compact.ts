@@ -6,7 +6,7 @@
 
 import { ELEMENT_BYTES, type Known, type Place } from "./decode.ts";
 
-const MADE_OF: Record<string, string> = { node_up: "node_parent", cell_step: "cell_site" };
+const MADE_OF: Record<string, string> = { node_up: "node_parent", hist_site: "hist_first" };
 
 interface Shrinks { transfer?(length: number): ArrayBuffer }
 

@@ -34,8 +34,10 @@ function* changesInPieces(model: Model): Pieces<Changes> {
     return held;
   const { count, end, site } = model.snapshots;
   const first = new Uint32Array(model.sites.count + 1);
-  for (let i = 0; i < site.length; i++)
-    first[site[i] + 1]++;
+  yield* site.overInPieces(0, site.length, (of, from, past) => {
+    for (let i = 0; i < past - from; i++)
+      first[of[i] + 1]++;
+  });
   for (let i = 0; i < model.sites.count; i++)
     first[i + 1] += first[i];
   yield;
@@ -44,9 +46,9 @@ function* changesInPieces(model: Model): Pieces<Changes> {
   const snapshot = count <= 1 << 8 ? new Uint8Array(n)
     : count <= 1 << 16 ? new Uint16Array(n) : new Uint32Array(n);
   for (let s = 0, from = 0; s < count; from = end[s++])
-    yield* stretches(end[s] - from, (begin, past) => {
-      for (let i = from + begin; i < from + past; i++)
-        snapshot[next[site[i]]++] = s;
+    yield* site.overInPieces(from, end[s], (of, begin, past) => {
+      for (let i = 0; i < past - begin; i++)
+        snapshot[next[of[i]]++] = s;
     });
   const made = { first, snapshot };
   changesOf.set(model, made);
@@ -59,9 +61,9 @@ function* bySite(
 ): Pieces<Float64Array> {
   const next = first.slice();
   const sorted = new Float64Array(site.length);
-  yield* stretches(site.length, (from, past) => {
+  yield* site.overInPieces(0, site.length, (of, from, past) => {
     for (let i = from; i < past; i++)
-      sorted[next[site[i]]++] = values[i];
+      sorted[next[of[i - from]]++] = values[i];
   });
   return sorted;
 }

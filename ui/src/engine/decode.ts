@@ -3,8 +3,9 @@
 // From the block of bytes that docs/page-data.md describes to a model. The block is data: whatever
 // is wrong with it, the reader hears one sentence, and nothing behind it sees a bad index.
 
+import { CellSites, knownSites } from "./cells.ts";
 import type {
-  Cells, Column, Facts, Held, Model, Numbers, Rows, RssKinds, Sites, Snapshots,
+  Cells, Column, Facts, Held, Histograms, Model, Numbers, Rows, RssKinds, Sites, Snapshots,
 } from "./model.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
 
@@ -122,7 +123,7 @@ export interface Known {
 class Columns {
   readonly made: Known["made"] = {};
   private readonly places: Record<string, Place>;
-  private zeros = new Float64Array(0);
+  private zeros = new Uint32Array(0);
 
   constructor(
     private readonly bytes: Uint8Array,
@@ -140,11 +141,6 @@ class Columns {
     const array = this.madeOf<T>(name) ?? make();
     this.made[name] = array;
     return array;
-  }
-
-  // Of a column, or of what is made of each of its values.
-  lengthOf(name: string, made: string): number {
-    return (this.madeOf<Uint32Array>(made) ?? this.get(name)).length;
   }
 
   private madeOf<T>(name: string): T | undefined {
@@ -186,8 +182,8 @@ class Columns {
           : new Float64Array(column);
   }
 
-  private nothing(count: number): Float64Array {
-    return this.zeros.length === count ? this.zeros : (this.zeros = new Float64Array(count));
+  private nothing(count: number): Uint32Array {
+    return this.zeros.length === count ? this.zeros : (this.zeros = new Uint32Array(count));
   }
 
   // As numbers(), as narrow as they are: for columns of which there is far more than of all else.
@@ -219,6 +215,13 @@ class Columns {
   narrow(name: string, count: number): Uint16Array | Uint32Array {
     const column = this.madeOf(name) ?? this.get(name, count);
     return column instanceof Uint16Array ? column : this.whole(name, count);
+  }
+
+  // As whole(), as narrow as they are.
+  narrowest(name: string, count?: number): Uint8Array | Uint16Array | Uint32Array {
+    const column = this.madeOf<Uint32Array>(name) ?? this.get(name, count);
+    const isWhole = column instanceof Uint8Array || column instanceof Uint16Array;
+    return isWhole ? column : this.whole(name, count);
   }
 
   private widened(name: string, column: Cells): Uint32Array {
@@ -291,13 +294,12 @@ function parentsOf(up: Uint32Array): Uint32Array {
   return up.map((n, i) => (i ? i - n : 0));
 }
 
-function depthsOf(parent: Uint32Array): Model["nodes"]["depth"] {
+function deepestOf(parent: Uint32Array): number {
   const depth = new Uint32Array(parent.length);
   let deepest = 0;
   for (let i = 1; i < parent.length; i++)
     deepest = Math.max(deepest, depth[i] = depth[parent[i]] + 1);
-  return deepest < 1 << 8 ? Uint8Array.from(depth)
-    : deepest < 1 << 16 ? Uint16Array.from(depth) : depth;
+  return deepest;
 }
 
 function readNodes(columns: Columns, nFrames: number): Model["nodes"] {
@@ -309,7 +311,8 @@ function readNodes(columns: Columns, nFrames: number): Model["nodes"] {
   for (let i = 1; !columns.isChecked && i < count; i++)
     if (frame[i] >= nFrames)
       fail(`node ${i} has no frame`);
-  return { count, parent, frame, depth: columns.make("node_depth", () => depthsOf(parent)) };
+  const [deepest] = columns.make("node_deepest", () => Uint32Array.of(deepestOf(parent)));
+  return { count, parent, frame, deepest };
 }
 
 const SUMS = numbersOf("done", "held");
@@ -317,7 +320,10 @@ const SUMS = numbersOf("done", "held");
 function readRows(columns: Columns, nSites: number, nThreads: number): Rows {
   const site = columns.indexes("row_site", nSites);
   const count = site.length;
-  const thread = columns.indexes("row_thread", Math.max(1, nThreads), count);
+  const thread = columns.narrowest("row_thread", count);
+  for (let i = 0; !columns.isChecked && i < count; i++)
+    if (thread[i] >= Math.max(1, nThreads))
+      fail(`column row_thread holds ${thread[i]}, and there are ${nThreads}`);
   const rows = { count, site, thread } as Rows;
   for (let i = 1; !columns.isChecked && i < count; i++)
     if (site[i] < site[i - 1])
@@ -369,31 +375,20 @@ function timesOf(
   return times;
 }
 
-function sitesOfCells(step: Uint32Array, end: Uint32Array, nSites: number): Uint32Array {
-  const site = new Uint32Array(step.length);
-  for (let s = 0, i = 0; s < end.length; s++)
-    for (let at = -1; i < end[s]; i++) {
-      const next = at < 0 ? step[i] : at + step[i];
-      if (!(next > at && next < nSites))
-        fail(`a snapshot has site ${next} after ${at}, and there are ${nSites}`);
-      site[i] = at = next;
-    }
-  return site;
-}
-
 function readSnapshots(columns: Columns, nSites: number): Snapshots {
   const ns = columns.numbers("snap_ns");
-  const nCells = columns.lengthOf("cell_step", "cell_site");
+  const step = columns.narrowest("cell_step");
+  const nCells = step.length;
   const end = columns.ends("snap_end", nCells);
   const count = ns.length;
   if (end.length !== count || (count ? end[count - 1] : 0) !== nCells)
     fail("its snapshots do not share out their cells");
-  const site = columns.make("cell_site", () =>
-    sitesOfCells(columns.passing("cell_step"), end, nSites));
+  const known = columns.make("cell_known", () => knownSites(step, end, nSites, (site, before) =>
+    fail(`a snapshot has site ${site} after ${before}, and there are ${nSites}`)));
   const kind = columns.small("snap_kind", 3, count);
   const cells = (name: string) => columns.cells(`cell_${name}`, nCells);
   return {
-    count, ns, end, site, kind,
+    count, ns, end, site: new CellSites(step, end, known), kind,
     bytes: cells("bytes"), blocks: cells("blocks"),
     nAlloc: cells("n_alloc"), bAlloc: cells("b_alloc"),
   };
@@ -417,11 +412,37 @@ function readLateFrees(columns: Columns, nSites: number, nSnapshots: number): Mo
   };
 }
 
+// Where each site's are.
+function startsOf(site: Uint32Array, nSites: number): Uint32Array {
+  const first = new Uint32Array(nSites + 1);
+  for (let i = 0; i < site.length; i++) {
+    if (site[i] >= nSites)
+      fail(`column hist_site holds ${site[i]}, and there are ${nSites}`);
+    first[site[i] + 1]++;
+  }
+  for (let i = 0; i < nSites; i++)
+    first[i + 1] += first[i];
+  return first;
+}
+
+// By rising site; empty: they are.
+function orderOf(site: Uint32Array, first: Uint32Array): Uint32Array {
+  if (site.every((one, i) => !i || site[i - 1] <= one))
+    return new Uint32Array(0);
+  const next = first.slice();
+  const order = new Uint32Array(site.length);
+  for (let i = 0; i < site.length; i++)
+    order[next[site[i]]++] = i;
+  return order;
+}
+
 function readHistograms(columns: Columns, nSites: number): Model["histograms"] {
-  const site = columns.indexes("hist_site", nSites);
-  const count = site.length;
+  const site = () => columns.passing("hist_site");
+  const first = columns.make("hist_first", () => startsOf(site(), nSites));
+  const count = first[nSites];
   const bucket = columns.small("hist_bucket", BUCKETS_N, count);
-  const histograms = { count, site, bucket } as Model["histograms"];
+  const order = columns.make("hist_order", () => orderOf(site(), first));
+  const histograms = { count, first, order: order.length ? order : null, bucket } as Histograms;
   put(histograms, "number", columns.later("hist_count", count));
   return histograms;
 }

@@ -57,22 +57,53 @@ export function groupRefusal(model: Model, kind: GroupKind): string | null {
 
 interface Times { first: Float64Array; last: Float64Array } // first: Infinity where there is none
 
-// Sites shared out among groups 0 to n - 1; sums per group are made when asked for.
-class Sharing {
-  private readonly sums = new Map<keyof Numbers, Float64Array>();
+// Sites shared out among groups 0 to n - 1, whatever they weigh.
+class Division {
   private lists: { first: Uint32Array; sites: Uint32Array } | null = null;
-  private times: Times | null = null;
 
   constructor(
-    readonly model: Model,
-    readonly kind: GroupKind,
     readonly count: number,
     readonly entries: Uint32Array, // sites
     readonly groupOf: Uint32Array, // per entry
     readonly frames: Uint32Array, // per group
-    readonly weights: Float64Array,
-    readonly stacks: Uint32Array,
+    readonly stacks: Uint32Array, // per group
   ) {}
+
+  sitesOf(group: number): Uint32Array {
+    if (!this.lists) {
+      const first = new Uint32Array(this.count + 1);
+      for (let i = 0; i < this.groupOf.length; i++)
+        first[this.groupOf[i] + 1]++;
+      for (let g = 0; g < this.count; g++)
+        first[g + 1] += first[g];
+      const next = first.slice();
+      const sites = new Uint32Array(this.entries.length);
+      for (let i = 0; i < this.entries.length; i++)
+        sites[next[this.groupOf[i]]++] = this.entries[i];
+      this.lists = { first, sites };
+    }
+    return this.lists.sites.subarray(this.lists.first[group], this.lists.first[group + 1]);
+  }
+}
+
+// A division under a question; sums per group are made when asked for.
+class Sharing {
+  private readonly sums = new Map<keyof Numbers, Float64Array>();
+  private times: Times | null = null;
+  readonly count: number;
+  private readonly entries: Uint32Array;
+  private readonly groupOf: Uint32Array;
+
+  constructor(
+    readonly model: Model,
+    readonly kind: GroupKind,
+    readonly division: Division,
+    readonly weights: Float64Array, // per group
+  ) {
+    this.count = division.count;
+    this.entries = division.entries;
+    this.groupOf = division.groupOf;
+  }
 
   // Each stack is a group of its own, so that there is nothing to be summed.
   get isOne(): boolean {
@@ -136,21 +167,7 @@ class Sharing {
   }
 
   sitesOf(group: number): Uint32Array {
-    if (this.isOne)
-      return this.entries.subarray(group, group + 1);
-    if (!this.lists) {
-      const first = new Uint32Array(this.count + 1);
-      for (let i = 0; i < this.groupOf.length; i++)
-        first[this.groupOf[i] + 1]++;
-      for (let g = 0; g < this.count; g++)
-        first[g + 1] += first[g];
-      const next = first.slice();
-      const sites = new Uint32Array(this.entries.length);
-      for (let i = 0; i < this.entries.length; i++)
-        sites[next[this.groupOf[i]]++] = this.entries[i];
-      this.lists = { first, sites };
-    }
-    return this.lists.sites.subarray(this.lists.first[group], this.lists.first[group + 1]);
+    return this.isOne ? this.entries.subarray(group, group + 1) : this.division.sitesOf(group);
   }
 }
 
@@ -164,9 +181,9 @@ class SharedGroup implements Group {
   constructor(private readonly sharing: Sharing, private readonly index: number) {}
 
   get kind() { return this.sharing.kind; }
-  get frame() { return this.sharing.frames[this.index]; }
+  get frame() { return this.sharing.division.frames[this.index]; }
   get weight() { return this.sharing.weights[this.index]; }
-  get stacks() { return this.sharing.stacks[this.index]; }
+  get stacks() { return this.sharing.division.stacks[this.index]; }
   get sites() { return (this.own ??= this.sharing.sitesOf(this.index)); }
   get number() {
     if (this.kind === "stack") return this.sites[0];
@@ -284,39 +301,43 @@ function* makeSiteKeys(view: View, kind: SiteKeyKind): Pieces<SiteKeys> {
   return { of, count };
 }
 
-// By what sites are gathered, and how many of them have any weight: a group's other numbers are
-// those of all its sites. What is hidden is told where it weighs.
-function* collect(weights: Float64Array, keyOf: Uint32Array) {
-  const sites = new Uint32Array(weights.length);
-  const keys = new Uint32Array(weights.length);
+// By what sites are gathered, where they are: a group's other numbers are those of all its sites.
+function* collect(keyOf: Uint32Array) {
+  const sites = new Uint32Array(keyOf.length);
+  const keys = new Uint32Array(keyOf.length);
+  let n = 0;
+  yield* stretches(keyOf.length, (from, past) => {
+    for (let i = from; i < past; i++)
+      if (keyOf[i] < HIDDEN) {
+        sites[n] = i;
+        keys[n++] = keyOf[i];
+      }
+  });
+  const isAll = n === keyOf.length;
+  return { sites: isAll ? sites : sites.slice(0, n), keys: isAll ? keys : keys.slice(0, n) };
+}
+
+// How many sites have any weight, and those of them that are hidden: these are told where they
+// weigh.
+function* countStacks(weights: Float64Array, keyOf: Uint32Array) {
   const hidden: number[] = [];
-  let n = 0, stacks = 0;
+  let stacks = 0;
   yield* stretches(weights.length, (from, past) => {
     for (let i = from; i < past; i++) {
-      const key = keyOf[i];
-      const weighs = weights[i] > 0;
-      if (key === UNWANTED)
+      if (keyOf[i] === UNWANTED || !(weights[i] > 0))
         continue;
-      stacks += weighs ? 1 : 0;
-      if (key === HIDDEN) {
-        if (weighs)
-          hidden.push(i);
-        continue;
-      }
-      sites[n] = i;
-      keys[n++] = key;
+      stacks++;
+      if (keyOf[i] === HIDDEN)
+        hidden.push(i);
     }
   });
-  return {
-    sites: sites.slice(0, n), keys: keys.slice(0, n), hidden: Uint32Array.from(hidden), stacks,
-  };
+  return { hidden: Uint32Array.from(hidden), stacks };
 }
 
 // Keys to groups, in the order of keys; those that no site has are left out.
-function* share(
-  view: View, kind: GroupKind, weights: Float64Array, sites: Uint32Array, keys: Uint32Array,
-  nKeys: number,
-): Pieces<Sharing> {
+function* divide(
+  view: View, kind: GroupKind, sites: Uint32Array, keys: Uint32Array, nKeys: number,
+): Pieces<Division> {
   const groupOfKey = new Uint32Array(nKeys);
   for (let i = 0; i < keys.length; i++)
     groupOfKey[keys[i]] = 1;
@@ -324,20 +345,40 @@ function* share(
   for (let k = 0; k < nKeys; k++)
     groupOfKey[k] = groupOfKey[k] ? n++ : NONE;
   yield;
-  const groupOf = new Uint32Array(keys.length);
-  const sums = new Float64Array(n);
+  const groupOf = keys; // one after the other
   const stacks = new Uint32Array(n);
   const frames = new Uint32Array(n).fill(NONE);
   yield* stretches(sites.length, (from, past) => {
     for (let i = from; i < past; i++) {
       const g = groupOf[i] = groupOfKey[keys[i]];
-      sums[g] += weights[sites[i]];
       stacks[g]++;
       if (kind !== "call")
         frames[g] = Math.min(frames[g], view.leader(sites[i], kind)); // the same in every order
     }
   });
-  return new Sharing(view.model, kind, n, sites, groupOf, frames, sums, stacks);
+  return new Division(n, sites, groupOf, frames, stacks);
+}
+
+const divisions = new Few<View, Division>(2);
+
+function* divisionOf(view: View, kind: SiteKeyKind, { of, count }: SiteKeys): Pieces<Division> {
+  const held = divisions.get(view, kind);
+  if (held)
+    return held;
+  const { sites, keys } = yield* collect(of);
+  return divisions.keep(view, kind, yield* divide(view, kind, sites, keys, count));
+}
+
+function* share(
+  { model }: View, kind: GroupKind, weights: Float64Array, division: Division,
+): Pieces<Sharing> {
+  const { count, entries, groupOf } = division;
+  const sums = new Float64Array(count);
+  yield* stretches(entries.length, (from, past) => {
+    for (let i = from; i < past; i++)
+      sums[groupOf[i]] += weights[entries[i]];
+  });
+  return new Sharing(model, kind, division, sums);
 }
 
 // Those that weigh anything. Those of one weight stay in the order of their names; stacks by what
@@ -362,7 +403,7 @@ function* ranked(sharing: Sharing): Pieces<Uint32Array> {
 }
 
 function itemsOfSites(
-  { model, count, entries, groupOf }: Sharing, order: Uint32Array,
+  { model, division: { count, entries, groupOf } }: Sharing, order: Uint32Array,
 ): Uint32Array {
   const rank = new Uint32Array(count).fill(NONE);
   order.forEach((g, i) => (rank[g] = i));
@@ -375,12 +416,12 @@ function itemsOfSites(
 function* codeGroups(view: View, question: Question, kind: SiteKeyKind): Pieces<Groups> {
   const weights = weighIn(view, question);
   const keyOf = yield* siteKeysInPieces(view, kind);
-  const { sites, keys, hidden, stacks } = yield* collect(weights, keyOf.of);
-  const sharing = yield* share(view, kind, weights, sites, keys, keyOf.count);
-  const none = yield* share(view, kind, weights, hidden, new Uint32Array(hidden.length), 1);
-  const noSharing = none.count ? none
-    : new Sharing(view.model, kind, 1, hidden, hidden, Uint32Array.of(NONE), new Float64Array(1),
-      new Uint32Array(1));
+  const { hidden, stacks } = yield* countStacks(weights, keyOf.of);
+  const sharing = yield* share(view, kind, weights, yield* divisionOf(view, kind, keyOf));
+  const rest = hidden.length
+    ? yield* divide(view, kind, hidden, new Uint32Array(hidden.length), 1)
+    : new Division(1, hidden, hidden, Uint32Array.of(NONE), new Uint32Array(1));
+  const noSharing = yield* share(view, kind, weights, rest);
   const order = yield* ranked(sharing);
   const items: Group[] = [];
   yield* stretches(order.length, (from, past) => {

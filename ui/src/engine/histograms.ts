@@ -18,42 +18,8 @@ function noHistogram(): Histogram {
   };
 }
 
-interface Starts {
-  first: Uint32Array;
-  order: Uint32Array | null; // null: they come by rising site
-}
-const startsOf = new WeakMap<Model, Starts>();
-
-// Where each site's counts are.
-function starts(model: Model): Starts {
-  const held = startsOf.get(model);
-  if (held)
-    return held;
-  const { count, site } = model.histograms;
-  const first = new Uint32Array(model.sites.count + 1);
-  for (let i = 0; i < count; i++)
-    first[site[i] + 1]++;
-  for (let i = 0; i < model.sites.count; i++)
-    first[i + 1] += first[i];
-  let isRising = true;
-  for (let i = 1; i < count; i++)
-    isRising &&= site[i] >= site[i - 1];
-  const made = { first, order: isRising ? null : inOrder(site, first) };
-  startsOf.set(model, made);
-  return made;
-}
-
-function inOrder(site: Uint32Array, first: Uint32Array): Uint32Array {
-  const next = first.slice();
-  const order = new Uint32Array(site.length);
-  for (let i = 0; i < site.length; i++)
-    order[next[site[i]]++] = i;
-  return order;
-}
-
 export function addSiteHistogram(model: Model, site: number, sum: Histogram): void {
-  const { bucket, number } = model.histograms;
-  const { first, order } = starts(model);
+  const { bucket, number, first, order } = model.histograms;
   for (let k = first[site]; k < first[site + 1]; k++) {
     const i = order ? order[k] : k;
     if (bucket[i] < SIZE_BUCKETS_N)

@@ -5,7 +5,7 @@
 // so they take no more room than the cells do, and the way from the nearest is never long.
 
 import { SiteKind, type Model } from "./model.ts";
-import { atOnce, PIECE, stretches, type Pieces } from "./pieces.ts";
+import { atOnce, PIECE, type Pieces } from "./pieces.ts";
 
 export type CellColumn = "bytes" | "blocks" | "nAlloc" | "bAlloc";
 
@@ -19,9 +19,10 @@ function addCells(
 ): void {
   const { end, site } = model.snapshots;
   const values = model.snapshots[column];
-  const stop = past > 0 ? end[past - 1] : 0;
-  for (let i = first > 0 ? end[first - 1] : 0; i < stop; i++)
-    sums[site[i]] += values[i];
+  site.over(first > 0 ? end[first - 1] : 0, past > 0 ? end[past - 1] : 0, (of, from, stop) => {
+    for (let i = from; i < stop; i++)
+      sums[of[i - from]] += values[i];
+  });
 }
 
 function* makeKeyframes(model: Model, column: CellColumn): Pieces<Kept> {
@@ -92,12 +93,13 @@ function* makeSums(model: Model, column: CellColumn): Pieces<Float64Array> {
   const { kind } = model.sites;
   const values = model.snapshots[column];
   const sums = new Float64Array(count);
-  for (let s = 0, i = 0, now = 0; s < count; s++) {
-    for (; i < end[s]; i++)
-      if (kind[site[i]] !== SiteKind.pages)
-        now += values[i];
+  for (let s = 0, now = 0; s < count; s++) {
+    yield* site.overInPieces(s ? end[s - 1] : 0, end[s], (of, from, past) => {
+      for (let i = from; i < past; i++)
+        if (kind[of[i - from]] !== SiteKind.pages)
+          now += values[i];
+    });
     sums[s] = now;
-    yield;
   }
   return sums;
 }
@@ -110,9 +112,9 @@ export function* leastBetween(
   const values = model.snapshots[column];
   const now = columnAt(model, column, from).slice();
   const least = now.slice();
-  yield* stretches(end[to] - end[from], (begin, past) => {
-    for (let i = end[from] + begin; i < end[from] + past; i++) {
-      const s = site[i];
+  yield* site.overInPieces(end[from], end[to], (of, first, past) => {
+    for (let i = first; i < past; i++) {
+      const s = of[i - first];
       now[s] += values[i];
       if (now[s] < least[s])
         least[s] = now[s];

@@ -284,17 +284,6 @@ function keepRow(model: Model, look: Look, row: string, wanted: Uint8Array): voi
   }
 }
 
-const deepestOf = new WeakMap<Model["nodes"], number>();
-
-function deepest({ nodes }: Model): number {
-  let most = deepestOf.get(nodes) ?? 0;
-  if (!deepestOf.has(nodes))
-    for (let i = 0; i < nodes.count; i++)
-      most = Math.max(most, nodes.depth[i]);
-  deepestOf.set(nodes, most);
-  return most;
-}
-
 class StackView implements View {
   readonly whole = this;
   readonly only = null;
@@ -317,7 +306,7 @@ class StackView implements View {
       : this.filter?.focus ? nodesWithin(model, this.filter) : null;
     if (look.row !== null && !judged)
       keepRow(model, look, look.row, this.wanted);
-    this.read = new Uint32Array(deepest(model) + 1);
+    this.read = new Uint32Array(model.nodes.deepest + 1);
   }
 
   get judged(): Judged {

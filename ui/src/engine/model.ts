@@ -3,6 +3,7 @@
 // The model of one process image, as docs/page-data.md describes it: plain typed arrays, decoded
 // once and never changed. Whatever is asked of it is computed elsewhere.
 
+import type { CellSites } from "./cells.ts";
 import type { NumberKey } from "./numbers.ts";
 
 export { FrameFlag, SiteKind } from "./numbers.ts";
@@ -44,7 +45,7 @@ export interface Nodes {
   count: number;
   parent: Uint32Array;
   frame: Uint16Array | Uint32Array;
-  depth: Uint8Array | Uint16Array | Uint32Array; // of the root 0
+  deepest: number; // of the root 0
 }
 
 // Of these few types all columns of numbers are: loops are quick over one or two.
@@ -72,12 +73,14 @@ export interface Sites extends Numbers {
 export interface Rows extends Numbers {
   count: number;
   site: Uint32Array;
-  thread: Uint32Array;
+  thread: Uint8Array | Uint16Array | Uint32Array;
 }
 
+// Those of site i: from first[i] to first[i + 1].
 export interface Histograms {
   count: number;
-  site: Uint32Array;
+  first: Uint32Array;
+  order: Uint32Array | null; // by site, where each is; null: they lie in that order
   bucket: Uint8Array; // 0..31 sizes, 32..79 lifetimes
   number: Column;
 }
@@ -93,7 +96,7 @@ export interface Snapshots {
   ns: Float64Array;
   kind: Uint8Array;
   end: Uint32Array; // per snapshot, where its cells end
-  site: Uint32Array; // per cell
+  site: CellSites; // per cell
   bytes: Cells; // change since the snapshot before
   blocks: Cells;
   nAlloc: Cells;

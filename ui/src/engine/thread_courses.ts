@@ -95,8 +95,8 @@ export function* threadCoursesInPieces(view: View, unit: Unit): Pieces<ThreadCou
       }
   };
   for (let s = 0, first = 0; s < snapshots.count; first = snapshots.end[s++]) {
-    yield* stretches(snapshots.end[s] - first, (from, past) => {
-      for (let i = first + from; i < first + past; i++) add(snapshots.site[i], values[i]);
+    yield* snapshots.site.overInPieces(first, snapshots.end[s], (of, from, past) => {
+      for (let i = from; i < past; i++) add(of[i - from], values[i]);
     });
     for (let t = 0; t < nThreads; t++) live[t][s] = now[t] + at[t] + more[t] * parts[s];
     live[nThreads][s] = now[nThreads];
