@@ -272,14 +272,14 @@ export function keepSkeleton(trie: Trie, made: Skeleton): void {
 }
 
 const KEPT_MAX = 2;
-const kept = new Few<Float64Array, Tree>(KEPT_MAX); // by weights
+const kept = new WeakMap<Trie, Few<Float64Array, Tree>>(); // by weights
 const numberOf = new WeakMap<View, number>();
 let nViews = 0;
 
-function keyOf(view: View, { inverted, byLine }: TreeOptions): string {
+function keyOf(view: View): string {
   const number = numberOf.get(view) ?? nViews++;
   numberOf.set(view, number);
-  return `${number} ${inverted} ${byLine}`;
+  return String(number);
 }
 
 export function buildTree(view: View, weights: Float64Array, options: TreeOptions): Tree {
@@ -291,19 +291,20 @@ export function buildTree(view: View, weights: Float64Array, options: TreeOption
 export function* treeInPieces(
   view: View, all: Float64Array, options: TreeOptions,
 ): Pieces<Tree> {
-  const key = keyOf(view, options);
-  const held = kept.get(all, key);
+  const { whole } = view;
+  const trie = trieOf(whole, options.inverted, options.byLine);
+  const ofTrie = kept.get(trie) ?? new Few<Float64Array, Tree>(KEPT_MAX);
+  kept.set(trie, ofTrie);
+  const held = ofTrie.get(all, keyOf(view));
   if (held)
     return held;
-  const { whole } = view;
   const weights = weightsLeft(view, all);
-  const trie = trieOf(whole, options.inverted, options.byLine);
   const skeleton = yield* ownInPieces(trie);
   const teller = new StepTeller(skeleton, [{ view: whole, trie, weights: [weights] }]);
   if (skeleton.more.length)
     yield* teller.prepare();
   const sums = yield* sumsInPieces(skeleton, weights);
-  return kept.keep(all, key, new Tree(skeleton, sums, teller, trie.seen));
+  return ofTrie.keep(all, keyOf(view), new Tree(skeleton, sums, teller, trie.seen));
 }
 
 // What one side has no room for would seem to be gone, or new.

@@ -302,6 +302,11 @@ export function keepTrie(view: View, inverted: boolean, byLine: boolean, trie: T
   ofView.tries.set(keyOf(inverted, byLine, trie.reach), trie);
 }
 
+// Nobody looks at it any more: it is made again for whoever does.
+export function forgetTrie(view: View, inverted: boolean, byLine: boolean): void {
+  keptOf(view).tries.delete(keyOf(inverted, byLine, ownReach(view, inverted)));
+}
+
 // The trie of a view; made when first asked for, kept as long as the view is.
 export function trieOf(
   view: View, inverted: boolean, byLine: boolean, reach = ownReach(view, inverted),

@@ -5,15 +5,17 @@
 // page: what it is zoomed to comes in as a path of names and goes out again by onZoom.
 
 import type { ComponentChildren } from "preact";
-import { useCallback, useEffect, useId, useLayoutEffect, useMemo } from "preact/hooks";
-import { useRef, useState } from "preact/hooks";
+import { useId, useMemo, useRef, useState } from "preact/hooks";
+import { findPath } from "../engine/tree.ts";
 import { copyOf, itemsFor, targetOf } from "./actions.ts";
 import type { EditorLink, FlameAction, FlameTarget } from "./actions.ts";
 import { Bar } from "./bar.tsx";
 import type { Rect } from "./chart.ts";
 import { copyText } from "./clipboard.ts";
 import { Crumbs } from "./crumbs.tsx";
-import { type Shown, useChosen, useScenery, useSettled, useStage } from "./hooks.ts";
+import { type Shown, useChosen, useScenery, useStage } from "./hooks.ts";
+import { useCloser, useFocus, useFollowing, useLook, useReveal } from "./lasting.ts";
+import { useMirrored, useShow } from "./lasting.ts";
 import { useHand } from "./hand.ts";
 import { commandOf, type Command } from "./keys.ts";
 import { Menu } from "./menu.tsx";
@@ -21,7 +23,7 @@ import { Minimap } from "./minimap.tsx";
 import { Mirror } from "./mirror.tsx";
 import { moved, nearer, reaching, type Span } from "./span.ts";
 import { Tooltip, type TipTarget } from "./tooltip.tsx";
-import { nodeOf, pathOf } from "./walk.ts";
+import { pathOf } from "./walk.ts";
 import "./flame.css";
 
 export interface FlameProps extends Shown {
@@ -40,6 +42,13 @@ const HELP =
   "Arrow keys walk from box to box, Enter zooms to one, Escape zooms out, Home goes to the root, " +
   "plus and minus come nearer and go away, Shift and arrow keys move along then, " +
   "the menu key or Shift F10 shows what else can be done.";
+
+const NOTHING = () => {};
+
+interface Handlers {
+  onKeyDown: (event: KeyboardEvent) => void;
+  onChoose: (path: number[]) => void;
+}
 
 interface MenuState {
   node: number;
@@ -60,21 +69,12 @@ export function Flame(props: FlameProps) {
   const grid = useRef<HTMLTableElement>(null);
   const id = useId();
 
-  useLayoutEffect(() => {
-    stage.current?.show(layout, meaning, zoomNode, span, flipped);
-    setTip(null);
-  }, [layout, meaning, zoomNode, flipped]);
-  useLayoutEffect(() => {
-    stage.current?.look(span);
-    if (pointer.current) follow.current();
-  }, [span]);
-  useEffect(() => stage.current?.reveal(zoomNode), [zoomNode]);
-
-  const focusGrid = useCallback(() => grid.current?.focus({ preventScroll: true }), []);
-  const closeMenu = useCallback(() => {
-    setMenu(null);
-    focusGrid();
-  }, []);
+  useShow(stage, { layout, meaning, zoomNode, span, flipped }, setTip);
+  const follow = useRef(NOTHING);
+  useLook({ stage, span, pointer, follow });
+  useReveal(stage, zoomNode);
+  const focusGrid = useFocus(grid);
+  const closeMenu = useCloser(setMenu, focusGrid);
   const goTo = (node: number) => {
     chosen.setPath(pathOf(names, node));
     onSelect?.(targetOf(names, node));
@@ -155,15 +155,13 @@ export function Flame(props: FlameProps) {
     else setTip(null);
   };
   // Boxes move below a pointer that rests: what is told is what is there now.
-  const follow = useRef(() => {});
   follow.current = () => {
     const at = pointer.current;
     const isThere = at && document.elementFromPoint(at.x, at.y) === elements.canvas.current;
     if (at && isThere) tipAt(at.x, at.y);
     else setTip(null);
   };
-  const isTold = tip !== null;
-  useEffect(() => (isTold ? afterScrolling(() => follow.current()) : undefined), [isTold]);
+  useFollowing(tip !== null, follow);
   const onClick = (event: MouseEvent) => {
     const hit = hitOf(event);
     focusGrid();
@@ -180,17 +178,9 @@ export function Flame(props: FlameProps) {
   };
 
   // Who looks at the canvas does not wait for the table; who is in the table does not wait at all.
-  const current = useMemo(
-    () => ({ meaning, cursor, whole, label, isEmpty }),
-    [meaning, cursor, whole, label],
-  );
-  const mirrored = useSettled(
-    current,
-    () => grid.current !== null && grid.current === document.activeElement,
-  );
-  const onChoose = (node: number) =>
-    zoomTo(nodeOf(names, pathOf(mirrored.meaning.names, node)));
-  const handlers = useRef({ onKeyDown, onChoose });
+  const mirrored = useMirrored({ meaning, cursor, whole, label, isEmpty }, grid);
+  const onChoose = (path: number[]) => zoomTo(Math.max(0, findPath(tree, path)));
+  const handlers = useRef<Handlers | null>(null);
   handlers.current = { onKeyDown, onChoose };
   const table = useMemo(
     () =>
@@ -200,15 +190,12 @@ export function Flame(props: FlameProps) {
         <div class="flame-mirror">
           <Mirror
             id={id}
-            label={`${mirrored.label}, as a table`}
+            of={mirrored}
             describedBy={`${id}-help`}
-            meaning={mirrored.meaning}
-            whole={mirrored.whole}
-            cursor={mirrored.cursor}
             gridRef={grid}
-            onKeyDown={(event) => handlers.current.onKeyDown(event)}
+            onKeyDown={(event) => handlers.current!.onKeyDown(event)}
             onBlur={() => setTip(null)}
-            onChoose={(node) => handlers.current.onChoose(node)}
+            onChoose={(path) => handlers.current!.onChoose(path)}
           />
         </div>
       ),
@@ -219,7 +206,7 @@ export function Flame(props: FlameProps) {
   const rectOf = (node: number) => stage.current?.chart.rectOf(node) ?? null;
   const isIdle = chosen.node === null || chosen.node === zoomNode;
   return (
-    <section class="flame" aria-label={label} aria-busy={mirrored !== current}>
+    <section class="flame" aria-label={label} aria-busy={!mirrored.isNow}>
       <Bar
         meaning={meaning}
         whole={whole}
@@ -295,23 +282,6 @@ export function Flame(props: FlameProps) {
       )}
     </section>
   );
-}
-
-// Once a frame, when everything has its new place.
-function afterScrolling(look: () => void): () => void {
-  let frame = 0;
-  const scrolled = () => {
-    frame ||= requestAnimationFrame(() => {
-      frame = 0;
-      look();
-    });
-  };
-  const options = { capture: true, passive: true };
-  document.addEventListener("scroll", scrolled, options);
-  return () => {
-    cancelAnimationFrame(frame);
-    document.removeEventListener("scroll", scrolled, options);
-  };
 }
 
 function tipBeside(node: number, amount: number, rect: Rect): TipTarget {

@@ -3,7 +3,7 @@
 // What a graph keeps between two times it is rendered: everything that follows from its tree, made
 // again only when that changes, and the stage it is drawn on.
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { View } from "../engine/look.ts";
 import type { Unit } from "../engine/question.ts";
 import type { Tree } from "../engine/tree.ts";
@@ -59,18 +59,6 @@ export function useChosen(names: TreeNames) {
   const [path, setPath] = useState<readonly string[] | null>(null);
   const node = useMemo(() => path && nodeOf(names, path), [names, path]);
   return { node, setPath };
-}
-
-const SETTLED_MS = 100;
-
-// The value as it was when it last stood still, or as it is where it is urgent.
-export function useSettled<T>(value: T, isUrgent: () => boolean): T {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), isUrgent() ? 0 : SETTLED_MS);
-    return () => clearTimeout(timer);
-  }, [value]);
-  return isUrgent() ? value : settled;
 }
 
 export function useStage() {

@@ -4,7 +4,7 @@
 // neighbours and its largest children. The keyboard's focus is here; the canvas shows where it is.
 
 import { TERMS } from "../engine/terms.ts";
-import type { Tree } from "../engine/tree.ts";
+import { pathOf, type Tree } from "../engine/tree.ts";
 import { amount, change, share } from "../engine/units.ts";
 import { cleanWithin } from "./clean.ts";
 import type { TreeMeaning } from "./meaning.ts";
@@ -13,42 +13,96 @@ const ANCESTORS = 12; // at most, of each kind: a table of a million rows helps 
 const NEIGHBOURS = 6; // to each side
 const CHILDREN = 12;
 
+// What there is to be told.
+export interface Told {
+  meaning: TreeMeaning;
+  cursor: number;
+  whole: number;
+  label: string;
+  isEmpty: boolean;
+}
+
+interface MirrorRow {
+  node: number;
+  path: number[]; // names, which another tree has as well
+  level: number;
+  place: number; // among its siblings, from 1
+  siblings: number;
+  isOpen: boolean | undefined; // undefined: it has no children
+  cells: string[];
+}
+
+// Told in words.
+export interface Mirrored {
+  number: number; // what is told, apart from all else that was
+  isNow: boolean;
+  isEmpty: boolean;
+  label: string;
+  cursor: number;
+  heads: string[];
+  rows: MirrorRow[];
+}
+
+export function mirrorOf(told: Told & { number: number }): Mirrored {
+  const { number, meaning, cursor, label, isEmpty } = told;
+  const heads = [
+    TERMS.function,
+    meaning.options.signed ? TERMS.change : TERMS.total,
+    TERMS.share,
+    TERMS.self,
+    TERMS.source,
+  ];
+  const nodes = isEmpty ? [] : rowsAround(meaning.tree, cursor);
+  return {
+    number, isEmpty, cursor, isNow: true, label: `${label}, as a table`,
+    heads: heads.map(({ text }) => text), rows: nodes.map((node) => rowOf(told, node)),
+  };
+}
+
+function rowOf({ meaning, whole, cursor }: Told, node: number): MirrorRow {
+  const { tree, names, options: { signed, unit, mark } } = meaning;
+  const siblings = node === 0 ? [0] : tree.children(tree.parent[node]);
+  const isOpen = node === cursor || isAncestor(tree.parent, node, cursor);
+  const total = tree.total(node);
+  return {
+    node, path: pathOf(tree, node), level: tree.depth(node) + 1,
+    place: siblings.indexOf(node) + 1, siblings: siblings.length,
+    isOpen: tree.hasChildren(node) ? isOpen : undefined,
+    cells: [
+      cleanWithin(names.shortOf(node), 300),
+      signed ? change(meaning.change(node), unit, mark) : amount(total, unit, mark),
+      signed ? "" : share(total, whole, mark),
+      tree.isWhole(node) ? amount(tree.self(node), unit, mark) : "",
+      names.placeOf(node),
+    ],
+  };
+}
+
 interface MirrorProps {
   id: string;
-  label: string;
+  of: Mirrored;
   describedBy: string;
-  meaning: TreeMeaning;
-  whole: number;
-  cursor: number;
   gridRef: { current: HTMLTableElement | null };
   onKeyDown: (event: KeyboardEvent) => void;
   onBlur: () => void;
-  onChoose: (node: number) => void;
+  onChoose: (path: number[]) => void;
 }
 
-export function Mirror(props: MirrorProps) {
-  const { id, meaning, cursor } = props;
-  const nodes = rowsAround(meaning.tree, cursor);
+export function Mirror({ id, of, describedBy, gridRef, ...on }: MirrorProps) {
   return (
     <table
       role="treegrid"
       tabIndex={0}
-      ref={props.gridRef}
-      aria-label={props.label}
-      aria-describedby={props.describedBy}
-      aria-activedescendant={`${id}-${cursor}`}
-      onKeyDown={props.onKeyDown}
-      onBlur={props.onBlur}
+      ref={gridRef}
+      aria-label={of.label}
+      aria-describedby={describedBy}
+      aria-activedescendant={`${id}-${of.cursor}`}
+      onKeyDown={on.onKeyDown}
+      onBlur={on.onBlur}
     >
       <thead>
         <tr role="row">
-          {[
-            TERMS.function,
-            meaning.options.signed ? TERMS.change : TERMS.total,
-            TERMS.share,
-            TERMS.self,
-            TERMS.source,
-          ].map(({ text }) => (
+          {of.heads.map((text) => (
             <th key={text} role="columnheader">
               {text}
             </th>
@@ -56,42 +110,27 @@ export function Mirror(props: MirrorProps) {
         </tr>
       </thead>
       <tbody>
-        {nodes.map((node) => (
-          <Row key={node} node={node} {...props} />
+        {of.rows.map((row) => (
+          <tr
+            key={row.node}
+            role="row"
+            id={`${id}-${row.node}`}
+            aria-level={row.level}
+            aria-posinset={row.place}
+            aria-setsize={row.siblings}
+            aria-expanded={row.isOpen}
+            aria-selected={row.node === of.cursor}
+            onClick={() => on.onChoose(row.path)}
+          >
+            {row.cells.map((text, i) => (
+              <td key={i} role="gridcell">
+                {text}
+              </td>
+            ))}
+          </tr>
         ))}
       </tbody>
     </table>
-  );
-}
-
-function Row({ node, id, meaning, whole, cursor, onChoose }: MirrorProps & { node: number }) {
-  const { tree, names, options } = meaning;
-  const hasChildren = tree.hasChildren(node);
-  const siblings = node === 0 ? [0] : tree.children(tree.parent[node]);
-  const isOpen = node === cursor || isAncestor(tree.parent, node, cursor);
-  return (
-    <tr
-      role="row"
-      id={`${id}-${node}`}
-      aria-level={tree.depth(node) + 1}
-      aria-posinset={siblings.indexOf(node) + 1}
-      aria-setsize={siblings.length}
-      aria-expanded={hasChildren ? isOpen : undefined}
-      aria-selected={node === cursor}
-      onClick={() => onChoose(node)}
-    >
-      <td role="gridcell">{cleanWithin(names.shortOf(node), 300)}</td>
-      <td role="gridcell">
-        {options.signed
-          ? change(meaning.change(node), options.unit, options.mark)
-          : amount(tree.total(node), options.unit, options.mark)}
-      </td>
-      <td role="gridcell">{options.signed ? "" : share(tree.total(node), whole, options.mark)}</td>
-      <td role="gridcell">
-        {tree.isWhole(node) && amount(tree.self(node), options.unit, options.mark)}
-      </td>
-      <td role="gridcell">{names.placeOf(node)}</td>
-    </tr>
   );
 }
 
