@@ -324,7 +324,7 @@ def page_lines(entry):
     lines = ["The page from a file in which nothing is gathered: until the graph is painted, the "
              "longest that the page did not answer meanwhile, and memory of the page's process; "
              "then every view for the first time, one after another, the inverted graph last, with "
-             "memory while it is shown and when the first view is again; then how long after a move "
+             "memory while it is shown and when the first is again; then how long after a move "
              "over the timeline everything is drawn again. In ms, and MiB, after garbage was "
              "collected; each measured once.", ""]
     lines += header(["Stacks", "MB in the file", "graph", "CPU", "longest block", "memory",

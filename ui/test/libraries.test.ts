@@ -80,7 +80,8 @@ test("a row of a library is all its functions' rows; larger rows are as before",
       for (const row of rows(view, kind)) {
         if (!isLibrary(view.model, row.frame)) continue;
         const library = libraryOf(view.model, row.frame);
-        const its = Array.from(plain.blame.culprit, (frame, site) => ({ frame, site })).filter(
+        const each = Array.from(plain.wanted, (_, site) => ({ frame: plain.culprit(site), site }));
+        const its = each.filter(
           ({ frame, site }) => plain.wanted[site] && frame !== NONE &&
             libraryOf(MODEL, frame) === library);
         const sum = (column: Column) =>

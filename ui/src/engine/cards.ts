@@ -44,8 +44,10 @@ function* threadsOf(
   const { rows } = model;
   const bytes = new Map<number, number>();
   const isMeant = new Uint8Array(model.sites.count);
-  for (const site of sites)
-    isMeant[site] = 1;
+  yield* stretches(sites.length, (from, past) => {
+    for (let i = from; i < past; i++)
+      isMeant[sites[i]] = 1;
+  });
   yield* stretches(rows.count, (from, past) => {
     for (let i = from; i < past; i++)
       if (isMeant[rows.site[i]] && rows.nAlloc[i])
@@ -57,7 +59,10 @@ function* threadsOf(
 
 // Of the stack with the most weight.
 function pathOf(view: View, of: Group, weights: Float64Array): number[] {
-  const site = of.sites.reduce((a, b) => (weights[b] > weights[a] ? b : a));
+  let [site] = of.sites;
+  for (let i = 1; i < of.sites.length; i++)
+    if (weights[of.sites[i]] > weights[site])
+      site = of.sites[i];
   const frames = Array.from(view.framesOf(site));
   const own = frames.indexOf(view.culprit(site));
   return frames.slice(0, Math.max(0, own)).reverse();

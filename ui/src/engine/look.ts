@@ -104,9 +104,16 @@ export interface Judged {
 }
 
 export interface Blame {
-  culprit: Uint32Array;
-  via: Uint32Array;
-  caller: Uint32Array;
+  culprit: FrameOf;
+  via: FrameOf;
+  caller: FrameOf;
+}
+
+// Per site a frame, from 1; 0: none. In two bytes each where that is enough.
+export type FrameOf = Uint16Array | Uint32Array;
+
+export function frameIn(of: FrameOf, site: number): number {
+  return (of[site] - 1) >>> 0; // NONE for none
 }
 
 const PATTERNS_MAX = 30; // bits of a number
@@ -373,7 +380,7 @@ class StackView implements View {
   }
 
   culprit(site: number): number {
-    return this.blame.culprit[site];
+    return frameIn(this.blame.culprit, site);
   }
 
   leader(site: number, kind: string): number {
@@ -382,17 +389,18 @@ class StackView implements View {
   }
 
   via(site: number): number {
-    return this.blame.via[site];
+    return frameIn(this.blame.via, site);
   }
 
   caller(site: number): number {
-    return this.blame.caller[site];
+    return frameIn(this.blame.caller, site);
   }
 
   private *findBlame(): Pieces<Blame> {
     const STACKS = 1 << 13;
-    const { sites } = this.model;
-    const none = () => new Uint32Array(sites.count).fill(NONE);
+    const { sites, frames } = this.model;
+    const Column = frames.count < 1 << 16 ? Uint16Array : Uint32Array;
+    const none = () => new Column(sites.count);
     const blame = { culprit: none(), via: none(), caller: none() };
     yield* stretches(sites.count, (from, past) => {
       for (let i = from; i < past; i++)
@@ -433,14 +441,14 @@ class StackView implements View {
     if (first === n)
       return false;
     const at = own < n && this.ownFirst ? own : first;
-    blame.culprit[site] = read[at];
+    blame.culprit[site] = read[at] + 1;
     if (at !== first)
-      blame.via[site] = inside;
-    for (let i = at + 1; i < n && !fn[read[at]] && blame.caller[site] === NONE; i++)
+      blame.via[site] = inside + 1; // NONE and one more is 0
+    for (let i = at + 1; i < n && !fn[read[at]] && !blame.caller[site]; i++)
       if (fn[read[i]] && !(flags[read[i]] & NO_CODE))
-        blame.caller[site] = read[i];
+        blame.caller[site] = read[i] + 1;
     return (own < n || isEnd || !this.ownFirst) &&
-      (fn[read[at]] !== 0 || blame.caller[site] !== NONE);
+      (fn[read[at]] !== 0 || blame.caller[site] !== 0);
   }
 
   private isOwn(frame: number): boolean {

@@ -90,14 +90,18 @@ export function refusal(model: Model, question: Question): string | null {
   return words.part_refused ?? refusalOfTimes(model, question);
 }
 
-// What sites or rows weigh over the whole run, by their own numbers.
+// What sites or rows weigh over the whole run, by their own numbers: these themselves where they
+// are the answer.
 export function weighNumbers(numbers: Numbers, count: number, question: Question): Float64Array {
   const inBytes = question.unit === "bytes";
-  const weights = new Float64Array(count);
   const plus = pick(numbers, question.measure, inBytes);
-  weights.set(plus);
   const { measure } = question;
-  if (measure === "live" || isOfNew(measure)) {
+  const isLess = measure === "live" || isOfNew(measure);
+  if (!isLess && plus instanceof Float64Array && plus.length === count)
+    return plus;
+  const weights = new Float64Array(count);
+  weights.set(plus);
+  if (isLess) {
     const minus = inBytes ? numbers.bFree : numbers.nFree;
     const before = inBytes ? numbers.beforeBytes : numbers.beforeBlocks;
     for (let i = 0; i < count; i++)

@@ -4,7 +4,7 @@
 // or, where the place has no name, from which function. As src/view/groups.h has it.
 
 import { viewFor, type Group } from "./groups.ts";
-import type { View } from "./look.ts";
+import { frameIn, type FrameOf, type View } from "./look.ts";
 import { frameNames, frameText, NONE, placeText, type FrameNames } from "./names.ts";
 import { weighIn } from "./narrow.ts";
 import { PIECE, type Pieces } from "./pieces.ts";
@@ -39,14 +39,14 @@ function scratchFor(names: FrameNames): Scratch {
 }
 
 function weightiest(
-  view: View, weights: Float64Array, { sites, frame: own }: Group, frames: Uint32Array,
+  view: View, weights: Float64Array, { sites, frame: own }: Group, frames: FrameOf,
 ): Way {
   const names = frameNames(view.model, false);
   const { line } = view.model.frames;
   const { sum, frame: frameOf, met } = scratchFor(names);
   for (let i = 0; i < sites.length; i++) {
     const weight = weights[sites[i]];
-    const frame = weight > 0 ? view.standsFor(frames[sites[i]]) : NONE;
+    const frame = weight > 0 ? view.standsFor(frameIn(frames, sites[i])) : NONE;
     if (frame === NONE || frame === own) // of the same library as its place
       continue;
     const name = names.of[frame];
