@@ -108,6 +108,22 @@ static void take_off_before(const struct tide_before *before, struct tide_tally 
   resizes->b_new = tide_more_than(resizes->b_new, before->resizes.b_new);
 }
 
+// What all cells tell, those of threads that came meanwhile as well.
+static struct walk add_cells_up(struct tide_store_view *view)
+{
+  struct walk walk = {.view = view};
+  for (unsigned i = 0; i < TIDE_STORE_LOOKS; i++) {
+    walk = (struct walk){.view = view};
+    if (tide_store_view_refresh(view, NULL))
+      break;
+    tide_store_view_nodes(view);
+    tide_store_view_cells(view, walk_block, &walk);
+    if (tide_store_view_slots_now(view) == view->header.n_slots)
+      break;
+  }
+  return walk;
+}
+
 // False: no more snapshots are to be had, and this was a walk alone.
 static bool walk_cells(struct tide_sampler *sampler, struct tide_store_view *view,
                        struct tide_tick *tick, bool snapshot)
@@ -120,8 +136,7 @@ static bool walk_cells(struct tide_sampler *sampler, struct tide_store_view *vie
     heap = sampler->intervals.heap;
     resizes = sampler->intervals.resizes;
   } else {
-    struct walk walk = {.view = view};
-    tide_store_view_cells(view, walk_block, &walk);
+    struct walk walk = add_cells_up(view);
     heap = walk.heap;
     resizes = walk.resizes;
   }

@@ -216,18 +216,38 @@ enum tide_err tide_store_view_refresh(struct tide_store_view *view, struct tide_
   return TIDE_ERR_OK;
 }
 
-void tide_store_view_totals(const struct tide_store_view *view, struct tide_store_totals *ret)
+static uint64_t live_bytes_of(const struct tide_store_view *view, uint32_t n_slots)
 {
   uint64_t live = 0; // unsigned: a store of garbage must not overflow
   struct tide_thread_slot slots[32];
   const uint32_t n_block = sizeof slots / sizeof *slots;
-  for (uint32_t first = 1; first < view->header.n_slots; first += n_block) {
-    uint32_t left = view->header.n_slots - first, n = left < n_block ? left : n_block;
+  for (uint32_t first = 1; first < n_slots; first += n_block) {
+    uint32_t left = n_slots - first, n = left < n_block ? left : n_block;
     tide_store_view_items(view, &view->areas.slots, sizeof *slots, first, slots, n);
     for (uint32_t i = 0; i < n; i++)
       live += (uint64_t)slots[i].held + tide_pairs_open_bytes(&slots[i].pairs);
   }
-  ret->live_bytes = (int64_t)live;
+  return live;
+}
+
+uint32_t tide_store_view_slots_now(const struct tide_store_view *view)
+{
+  struct tide_store_header h;
+  char page[sizeof h];
+  tide_store_view_read(view, 0, page, sizeof page);
+  tide_store_header_take(page, view->header.version, &h);
+  return least(h.n_slots, view->areas.slots.capacity);
+}
+
+void tide_store_view_totals(const struct tide_store_view *view, struct tide_store_totals *ret)
+{
+  uint32_t n_slots = tide_store_view_slots_now(view), before;
+  unsigned n_looks = 0;
+  do {
+    before = n_slots;
+    ret->live_bytes = (int64_t)live_bytes_of(view, n_slots);
+    n_slots = tide_store_view_slots_now(view);
+  } while (n_slots != before && ++n_looks < TIDE_STORE_LOOKS);
   ret->page_bytes = view->header.page_live_bytes;
 }
 

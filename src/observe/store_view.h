@@ -138,6 +138,12 @@ void tide_store_view_items(const struct tide_store_view *view, const struct tide
 // The NUL-terminated string at an offset of the text area, at most max bytes; owned copy.
 char *tide_store_view_text(struct tide_store_view *view, uint32_t offset, size_t max);
 
+// How many threads have joined, the header as it was read or not. One that comes while numbers are
+// read may free what others allocate: a sum that has theirs without its own is too high, as far as
+// the reader was kept waiting in between. So whoever adds up looks again, some times.
+uint32_t tide_store_view_slots_now(const struct tide_store_view *view);
+enum { TIDE_STORE_LOOKS = 3 };
+
 void tide_store_view_totals(const struct tide_store_view *view, struct tide_store_totals *ret);
 
 // Brings view->kinds up to date with the header. Node ids from the store are valid when below

@@ -110,6 +110,8 @@ uint64_t tide_untouched_bytes(const struct tide_untouched *untouched, int64_t pe
   }
   if (!stay.high_bytes || stay.high_bytes < peak_bytes - peak_bytes / TOP_PART)
     return 0;
+  if (is_higher(stay.high_bytes, peak_bytes)) // it never was: what was read was of several moments
+    return 0;
   stay = seen(stay, 0);
   return (uint64_t)stay.missing_bytes;
 }

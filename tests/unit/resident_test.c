@@ -301,6 +301,17 @@ static void the_image_is_told_all_of_it(void **state)
   assert_int_equal(missed.max_rss_live_bytes, -1);
 }
 
+// Blocks of one thread that another frees, read of several moments: more than the heap ever held.
+static void a_heap_that_never_was_is_not_believed(void **state)
+{
+  struct tide_untouched untouched = {0};
+  const struct tide_untouched_look look = {10 * MS, 370 * MIB, 370 * MIB, 115 * MIB, 3 * MIB};
+  tide_untouched_take(&untouched, &look);
+  tide_untouched_leave(&untouched, 10 * MS, 115 * MIB);
+  assert_int_equal(tide_untouched_bytes(&untouched, 370 * MIB), 258 * MIB);
+  assert_int_equal(tide_untouched_bytes(&untouched, 64 * MIB), 0);
+}
+
 // What was never in memory at all was not at the peak, whenever that was looked at.
 static void a_ceiling_tells_what_no_look_saw(void **state)
 {
@@ -426,6 +437,7 @@ UNIT_TESTS(resident_test)
       cmocka_unit_test_setup_teardown(after_exec_it_is_another_image, setup, teardown),
       cmocka_unit_test(between_two_looks_it_rises_with_what_is_in_memory),
       cmocka_unit_test(the_image_is_told_all_of_it),
+      cmocka_unit_test(a_heap_that_never_was_is_not_believed),
       cmocka_unit_test(a_ceiling_tells_what_no_look_saw),
       cmocka_unit_test(freed_unseen_it_may_have_been_filled),
       cmocka_unit_test(looks_that_saw_nothing_say_nothing),

@@ -212,6 +212,11 @@ static void adds_what_waits(void **state)
   assert_int_equal(tide_store_view_refresh(&view, NULL), TIDE_ERR_OK);
   tide_store_view_totals(&view, &totals);
   assert_int_equal(totals.live_bytes, 100 + 40);
+  uint32_t late = fake_store_slot(&f->store, 77, "late"); // since the header was read
+  f->store.slots[late].held = -90;
+  tide_store_view_totals(&view, &totals);
+  assert_int_equal(totals.live_bytes, 100 + 40 - 90);
+  f->store.slots[late].held = 0;
   tide_store_view_close(&view);
 
   pairs->interval++; // of another time than the cell
