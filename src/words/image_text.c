@@ -15,12 +15,19 @@ static const char *base_name(const char *path)
   return slash && slash[1] ? slash + 1 : path;
 }
 
+// "redis-server unixsocket:/run/redis.sock", where "/opt/My Tools/sorter" is a path.
+static bool is_title(const char *word)
+{
+  const char *space = strchr(word, ' '), *slash = strchr(word, '/');
+  return strstr(word, ": ") || (space && (!slash || space < slash));
+}
+
 // The name a program was called by, "" where that is none: processes that write a title over it
 // ("sshd: me@pts/0"), that were started through /proc, or by a word that is no file name.
 static const char *called_name(const struct tide_image *image)
 {
   const char *word = tide_image_argument(image, 0);
-  if (!word || strstr(word, ": ") || strncmp(word, "/proc/", 6) == 0)
+  if (!word || is_title(word) || strncmp(word, "/proc/", 6) == 0)
     return "";
   const char *name = base_name(word);
   name += *name == '-'; // a login shell

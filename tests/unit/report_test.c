@@ -580,6 +580,8 @@ static void names_of_programs(void **state)
       {"/usr/bin/python3.11", "/usr/bin/python3", "python3"}, // of a script
       {"/usr/bin/bash", "-bash", "bash"},
       {"/usr/sbin/sshd", "sshd: me@pts/0", "sshd"},
+      {"/usr/bin/redis-server", "redis-server unixsocket:/run/redis.sock", "redis-server"},
+      {"/opt/My Tools/sort", "/opt/My Tools/sorter", "sorter"},
       {"/usr/sbin/nginx", "nginx: master process /usr/sbin/nginx", "nginx"},
       {"/usr/bin/runc", "/proc/self/exe", "runc"},
       {"/home/me/my dir/tool", "/home/me/my dir/tool", "tool"},
