@@ -59,6 +59,27 @@ static void read_moments(struct tide_reading *r)
   }
 }
 
+// Of pauses, those since the reset. What was allocated in earlier ones may live yet: as of a
+// process that was attached to, nobody knows.
+static void begin_pauses_with_reset(struct tide_reading *r)
+{
+  const struct tide_before *before = r->view->before;
+  const struct tide_store_switches *had = &before->header.switches, *s = &r->view->header.switches;
+  struct tide_image *image = r->image;
+  bool was_paused = before->header.paused;
+  bool goes_on = was_paused && image->is_paused && s->n_pauses == had->n_pauses;
+  uint32_t n_had = had->n_pauses ? had->n_pauses : was_paused;
+  if (n_had)
+    image->lacks |= TIDE_LACK_BEFORE;
+  image->n_pauses = (uint32_t)tide_more_than(image->n_pauses, n_had) + was_paused;
+  image->paused_ns = tide_more_than(image->paused_ns, had->paused_ns);
+  if (was_paused && !goes_on) // its beginning
+    image->paused_ns =
+        tide_more_than(image->paused_ns, tide_more_than(before->time_ns, had->paused_since_ns));
+  if (goes_on && image->paused_from_ns < image->start_ns)
+    image->paused_from_ns = image->start_ns;
+}
+
 // The numbers begin with the reset, and so does the image. What was lost before makes doubtful what
 // is live, and stays told; so does what recording cost.
 static void begin_with_reset(struct tide_reading *r)
@@ -72,6 +93,7 @@ static void begin_with_reset(struct tide_reading *r)
   const struct tide_store_header *had = &before->header;
   uint64_t reset_ns = outside_ns(r, before->time_ns);
   image->start_ns = reset_ns > image->start_ns ? reset_ns : image->start_ns;
+  begin_pauses_with_reset(r);
   for (size_t i = 0; i < image->n_marks; i++) {
     if (image->marks[i].time_ns >= image->start_ns)
       image->marks[n++] = image->marks[i];

@@ -2,6 +2,7 @@
 """The numbers of a recording are reset while it goes on: all that is counted is since then, what
 lived is told as from before, and nothing of it is lost or called a leak."""
 import json
+import time
 
 from command_ctl import Puppet, check, numbers, sampled_live
 from command_inside import INCLUDE
@@ -104,6 +105,42 @@ def reset_again_and_again(ground):
     expect(leaks(ground, path) == {}, f"{leaks(ground, path)}")
     text = " ".join(ground.run(ground.tidemark, "report", path).stdout.split())
     expect("every block allocated meanwhile was freed, beside" in text, text)
+
+
+@test
+def reset_after_a_pause(ground):
+    """A pause that is over is none of the numbers' since; one that goes on is, from then on."""
+    for how in WAYS:
+        puppet = Puppet(ground, how)
+        puppet.do("a")
+        puppet.ctl("off")
+        puppet.do("b")
+        puppet.ctl("on")
+        puppet.ctl("reset")
+        puppet.do("c")
+        path = puppet.end()
+        report = ground.report(path)
+        check(numbers(report), at_first=[0, 0, 100, 100000], at_later=[100, 100000, 100, 100000])
+        complete, totals = report["completeness"], report["totals"]
+        expect(report["image"]["pauses"] == 0, f"{how}: {report['image']}")
+        expect(totals["allocations"] < 150 and totals["live_bytes"] < 250000, f"{how}: {totals}")
+        text = ground.run(ground.tidemark, "report", path).stdout
+        for words in "recording was off", "≥", "while it was on":
+            expect(words not in text, f"{how}: {words!r} in {text}")
+        expect("blocks from before" in " ".join(text.split()), f"{how}: {complete} {text}")
+    puppet = Puppet(ground, "run")
+    puppet.do("a")
+    puppet.ctl("off")
+    time.sleep(1)
+    puppet.ctl("reset")
+    puppet.do("b")
+    puppet.ctl("on")
+    puppet.do("c")
+    report = ground.report(puppet.end())
+    image = report["image"]
+    expect(image["pauses"] == 1 and 0 < image["paused_ns"] < image["end_ns"] - image["start_ns"],
+           f"{image}")
+    check(numbers(report), at_first=[0, 0, 100, 100000], at_later=[100, 100000, 100, 100000])
 
 
 @test
