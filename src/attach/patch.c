@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 #define PAGE_BYTES UINT64_C(4096)
+#define CROWDED_NS (10 * UINT64_C(1000000)) // that a stop takes where many threads run
 
 static enum tide_patch_step later(struct tide_attachment *a, const char *reason)
 {
@@ -245,11 +246,47 @@ static enum tide_patch_step map_rest(struct tide_attachment *a)
   return step;
 }
 
+static bool is_part(const struct tide_reserved *r, const struct tide_reserved *of)
+{
+  return r->at - of->at < of->n_bytes;
+}
+
+// With what lies next to it on either side, all but the first.
+static struct tide_reserved with_neighbours(const struct tide_attachment *a, size_t i)
+{
+  struct tide_reserved whole = a->ranges[i];
+  bool has_grown = i > 0;
+  while (has_grown) {
+    has_grown = false;
+    for (size_t k = 1; k < a->n_ranges; k++) {
+      const struct tide_reserved *r = &a->ranges[k];
+      bool is_below = r->at + r->n_bytes == whole.at, is_above = r->at == whole.at + whole.n_bytes;
+      if (!r->is_mapped || (!is_below && !is_above))
+        continue;
+      whole.at = is_below ? r->at : whole.at;
+      whole.n_bytes += r->n_bytes;
+      has_grown = true;
+    }
+  }
+  return whole;
+}
+
+static enum tide_patch_step unmap_with_neighbours(struct tide_attachment *a, size_t i)
+{
+  struct tide_reserved whole = with_neighbours(a, i);
+  enum tide_patch_step step = call_for_range(a, &whole, false);
+  for (size_t k = i ? 1 : 0; !step && k < a->n_ranges; k++)
+    a->ranges[k].is_mapped &= !is_part(&a->ranges[k], &whole);
+  return step;
+}
+
 // Last things first: the agent's code, with the mark, is the last to go. There may be hundreds, of
-// which no thread does more than a few.
+// which no thread does more than a few: a large one takes as long as all of its parts. But where a
+// thread is long in coming it is so at each call, a hundred times: there neighbours go with one.
 enum tide_patch_step tide_attachment_unmap(struct tide_attachment *a)
 {
   enum { MOST = 2 };
+  bool is_crowded = a->tracer->stopped_ns > CROWDED_NS;
   enum tide_patch_step step = TIDE_STEP_DONE;
   unsigned n = 0;
   for (size_t i = a->n_ranges; !step && i > 0; i--) {
@@ -257,7 +294,8 @@ enum tide_patch_step tide_attachment_unmap(struct tide_attachment *a)
       continue;
     if (n++ == MOST)
       return TIDE_STEP_MORE;
-    step = call_for_range(a, &a->ranges[i - 1], false);
+    step =
+        is_crowded ? unmap_with_neighbours(a, i - 1) : call_for_range(a, &a->ranges[i - 1], false);
   }
   return step;
 }

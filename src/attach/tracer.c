@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STOP_LIMIT_NS (50 * UINT64_C(1000000))
+#define STOP_LIMIT_NS (50 * UINT64_C(1000000)) // not of one alone, whom nobody waits for
 #define IDLE_LOOK_NS 20000000
 #define VFORK_LOOK_NS 100000
 #define GONE_LOOK_NS 10000000
@@ -512,7 +512,8 @@ static bool stop_nth(struct tide_tracer *tracer, enum whose whose, unsigned nth)
                                ? WAITS_FOR_CHILD
                                : "it has ended");
   trace(PTRACE_INTERRUPT, tracer->threads[0].tid, 0, 0);
-  return await_stop(tracer, &tracer->threads[0], tracer->since_ns + STOP_LIMIT_NS) ||
+  return await_stop(tracer, &tracer->threads[0],
+                    whose == OTHERS ? UINT64_MAX : tracer->since_ns + STOP_LIMIT_NS) ||
          give_up(tracer, "a thread did not stop in time");
 }
 

@@ -206,6 +206,8 @@ static enum tide_err check_attach_arguments(const struct tide_arguments *argumen
     err = tide_pushing_check(arguments, diag);
   if (!err && arguments->duration)
     err = tide_time_parse(arguments->duration, &options->for_ns, diag);
+  if (!err && arguments->duration && !options->for_ns) // which would be without end
+    err = tide_fail(diag, TIDE_ERR_USAGE, "--for takes a time of more than nothing: 30s, 5m, 1h");
   return err;
 }
 

@@ -698,6 +698,7 @@ def attach_refusals(ground):
     for words, status, said in (
             (["attach"], 2, "which process"), (["attach", "x"], 2, "no process id"),
             (["attach", "999999999"], 1, "no process"),
+            (["attach", "--for", "0s", str(target.pid)], 2, "more than nothing"),
             (["attach", "-o", "y.tide", str(target.pid)], 1, "recorded already"),
             (["detach", str(os.getpid())], 1, "not attached")):
         done = ground.run(ground.tidemark, *words)

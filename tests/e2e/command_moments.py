@@ -237,3 +237,44 @@ def attach_to_one_that_is_stopped(ground):
     let_go(child)
     expect(ground.report("x.tide")["totals"]["allocations"] > 0, "nothing was seen")
     ends_well(target)
+
+
+RESTLESS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static volatile int ends;
+static void *work(void *unused)
+{
+  while (!ends) {
+    char *volatile p = malloc(100);
+    *p = 1;
+    free(p);
+  }
+  return unused;
+}
+int main(void)
+{
+  pthread_t t[64];
+  for (int i = 0; i < 64; i++) pthread_create(&t[i], NULL, work, NULL);
+  puts("ready");
+  fflush(stdout);
+  getchar();
+  ends = 1;
+  for (int i = 0; i < 64; i++) pthread_join(t[i], NULL);
+  return 0;
+}
+"""
+
+
+@test
+def moments_among_many_that_never_rest(ground):
+    """A thread whose turn is long in coming is waited for: none of what was mapped stays."""
+    target = Target(ground, ground.build("restless", RESTLESS, "-pthread"))
+    for _ in range(2):
+        child, _ = attach(ground, target.pid)
+        time.sleep(0.3)
+        let_go(child)
+        expect(not target.ours(), f"left behind: {target.ours()}")
+        expect(not target.own_mappings(), f"left behind: {target.own_mappings()}")
+    expect(target.end() == 0, "it ended otherwise")
