@@ -115,8 +115,9 @@ export const HOSTILE = [
 // A file of DHAT, which takes any name there is; stacks of names, the innermost first.
 export function dhatFile(stacks, cmd) {
   const names = [...new Set(stacks.flatMap(({ names }) => names))];
-  const points = stacks.map(({ names: own, bytes }) => {
+  const points = stacks.map(({ names: own, bytes, isKept }) => {
     const of = { tb: bytes, tbk: 1, tl: 5, mb: bytes, mbk: 1, gb: bytes, gbk: 1, eb: 0, ebk: 0 };
+    if (isKept) Object.assign(of, { eb: bytes, ebk: 1 });
     return { ...of, fs: own.map((name) => names.indexOf(name) + 1) };
   });
   const table = names.map((name, i) => `0x${(i + 16).toString(16)}: ${name} (a.c:${i + 1})`);
@@ -153,6 +154,13 @@ export const DEEP = Array.from({ length: 80 }, (_, i) => `level_${i}`);
 export function templatesFile() {
   const stacks = SIBLINGS.map((name, i) => ({ names: [name, "main"], bytes: 3000 + 100 * i }));
   return dhatFile([...stacks, { names: [...DEEP, "main"], bytes: 9000 }], "templates");
+}
+
+// So many functions that never freed what they allocated.
+export function placesFile(n) {
+  const stacks = Array.from({ length: n }, (_, i) =>
+    ({ names: [`keep_${i}`, "main"], bytes: 3000 + i, isKept: true }));
+  return dhatFile(stacks, "places");
 }
 
 // Memory that the program maps itself, twice as much each time.

@@ -3,10 +3,13 @@
 // What is seen is what is meant: tips of what is below the pointer now, names that differ, a zoom
 // that leads nowhere, tabs that are all there.
 
-import { DEEP, DEEP_CALLS, LONG_ARGUMENT, SIBLINGS, templatesFile } from "./programs.mjs";
+import { DEEP, DEEP_CALLS, LONG_ARGUMENT, placesFile, SIBLINGS, templatesFile }
+  from "./programs.mjs";
 import { becomes, exactUnits, expect, expectEqual, importSource, shown, until } from "./stage.mjs";
 
 const units = exactUnits(await importSource("src/engine/units.ts"));
+
+const NARROW = { viewport: { width: 700, height: 900 } };
 
 async function templates(ground) {
   ground.write("templates.json", templatesFile());
@@ -341,6 +344,68 @@ export const tests = {
     await page.getByLabel("Colour by").selectOption("file");
     await becomes(() => colours.innerText(), "phases.c", "by file");
     await page.waitForFunction(() => location.hash.includes("colour=file"));
+  },
+
+  // Columns that there is no room for are hidden, and cells over several take none for them.
+  async names_have_the_room_of_narrow_tables(ground, look) {
+    const width = (page) => page.locator("th.c-name").first().evaluate((head) => head.offsetWidth);
+    const page = await look(`${ground.served.url}#pane=table`, NARROW);
+    await page.locator("th.c-name").first().waitFor();
+    await shown(page);
+    const before = await width(page);
+    expect(before > 400, `the name's column is ${before} wide`);
+    await page.locator("td.c-name button.opener").first().click();
+    await page.locator("tr.detail").first().waitFor();
+    await becomes(() => width(page), before, "with a row opened");
+    ground.write("places.json", placesFile(250));
+    const { url } = await ground.view("places.json");
+    const leaks = await look(`${url}#pane=leaks`, NARROW);
+    await leaks.getByText("50 places more").waitFor();
+    const [table, name] = await leaks.evaluate(() => [".pane table", "th.c-name"].map((of) =>
+      document.querySelector(of).getBoundingClientRect().width));
+    expect(table > 600 && name > 300, `leaks: names have ${name} of ${table}`);
+  },
+
+  // Names are cut where there is no room, but not the line that tells rows of one name apart.
+  async lines_of_rows_are_seen(ground, look) {
+    const page = await look(ground.served.url, { viewport: { width: 1920, height: 1000 } });
+    await page.locator(".brief-table .at").first().waitFor();
+    await shown(page);
+    const cut = await page.locator(".brief-table .at").evaluateAll((places) =>
+      places.filter((place) => /:\d+$/.test(place.textContent)).map((place) => {
+        const line = place.querySelector(".middle > span:last-child");
+        const [inner, outer] = [line ?? place, place.closest("td")].map((one) =>
+          one.getBoundingClientRect());
+        return line && inner.right <= outer.right + 0.5 && inner.width > 0 ? "" : place.textContent;
+      }));
+    expect(cut.length > 2, `${cut.length} rows with a line`);
+    expectEqual(cut.filter(Boolean), [], "lines that are cut off");
+  },
+
+  async what_a_search_found_is_not_cut(ground, look) {
+    for (const width of [700, 1280, 1920]) {
+      const viewport = { width, height: 800 };
+      const page = await look(`${ground.served.url}#pane=graph&search=fill`, { viewport });
+      const found = page.locator("#search-result");
+      await becomes(async () => /%/.test(await found.innerText()), true, "what it found");
+      const [inner, outer] = await found.evaluate((one) => [one.scrollWidth, one.clientWidth]);
+      expect(inner <= outer, `at ${width}: ${inner} in ${outer}`);
+    }
+  },
+
+  // However near each other they are.
+  async moments_compared_are_told_apart(ground, look) {
+    const page = await look(`${ground.served.url}#pane=diff&base=1s&at=1s&measure=live`);
+    await page.locator(".mark.compared .mark-name").last().waitFor();
+    await shown(page);
+    const names = await page.locator(".mark.compared .mark-name").evaluateAll((all) =>
+      all.map((one) => one.getBoundingClientRect()).map(({ left, right, top, bottom }) =>
+        ({ left, right, top, bottom })));
+    expectEqual(names.length, 2, "moments");
+    const [a, b] = names;
+    const isApart = a.right <= b.left || b.right <= a.left || a.bottom <= b.top ||
+      b.bottom <= a.top;
+    expect(isApart, `their names: ${JSON.stringify(names)}`);
   },
 
   async tabs_in_sight(ground, look) {

@@ -207,6 +207,18 @@ test("bands of as many groups as there are stacks make no list of each", () => {
   assert.ok(lists < 20, `${lists} lists`);
 });
 
+test("what is next to nothing of all is no band", () => {
+  const model = synthetic({ seed: 3, nodes: 9, sites: 3, snapshots: 2 });
+  const { snapshots, sites } = model;
+  snapshots.end.set([3, 3]);
+  snapshots.site = cellSites([0, 1, 2], snapshots.end);
+  snapshots.bytes = Float64Array.of(1_000_000, 1_010, 990); // of 1,002,000 in all
+  sites.kind.fill(0);
+  const { bands, others } = makeBands(makeView(model, emptyLook), "stack", "bytes", 8);
+  assert.deepEqual(bands.map(({ live }) => live[0]), [1_000_000, 1_010]);
+  assert.equal(others[0], 990);
+});
+
 test("the longest time without a look counts the start and the end", () => {
   const model = synthetic({ seed: 5, nodes: 9, sites: 5, snapshots: 3 });
   model.snapshots.ns.set([10, 30, 45]);

@@ -26,6 +26,7 @@ import { go, state } from "./state.ts";
 import { plural, sentence, wordsOfPane } from "./words.ts";
 
 const ROWS_MAX = 200;
+const ALWAYS_SEEN = 3; // columns: a cell over hidden ones would take room from the names
 
 const fateTerms: Record<Fate, { text: string; hint: string }> = {
   growing: TERMS.growing,
@@ -184,7 +185,7 @@ function LeakTable({ title, hint, rows, isFreed }: TableProps) {
         ))}
         {rows.length > ROWS_MAX && (
           <tr>
-            <td colSpan={8} class="muted">
+            <td colSpan={ALWAYS_SEEN} class="muted">
               and {plural(rows.length - ROWS_MAX, "place")} more: see Table
             </td>
           </tr>

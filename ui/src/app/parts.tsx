@@ -21,9 +21,10 @@ export function Bar({ part, whole }: { part: number; whole: number }) {
 const TAIL = 9; // characters
 
 // A name that is cut in its middle where there is no room: siblings differ at their ends.
-export function Middle({ text }: { text: string }) {
-  const at = text.length - TAIL;
-  if (at < TAIL) return <>{text}</>;
+export function Middle({ text, isPlace = false }: { text: string; isPlace?: boolean }) {
+  const isShort = text.length < 2 * TAIL;
+  const at = isShort && isPlace ? text.lastIndexOf(":") : text.length - TAIL; // its line stays
+  if (isShort && !(isPlace && at > 0)) return <>{text}</>;
   return (
     <span class="middle">
       <span>{text.slice(0, at)}</span>

@@ -4,7 +4,7 @@
 // the stacks of its row.
 
 import { computed } from "@preact/signals-core";
-import { useMemo, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { group, groupRefusal, type Group, type GroupKind, type Groups } from "../engine/groups.ts";
 import { isNarrow } from "../engine/look.ts";
 import { markOfAnswer } from "../engine/exactness.ts";
@@ -201,7 +201,7 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
     () => new TableLines(rows, open, source),
     [rows, open, shown, heavy, whole],
   );
-  const { frame, window } = useRowsInSight(lines.length, ROW);
+  const { frame, element, window } = useRowsInSight(lines.length, ROW);
   const context: Context = { model: of, question: asked, whole };
   const kind = rows[0]?.kind ?? "place";
   const all = tableColumns(of, asked, kind, use(isPart));
@@ -209,6 +209,7 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
   const [first, ...others] = all.filter((one) => !isBrief || briefIds.includes(one.id));
   const columns = [first, ...others.filter(({ id }) => isBrief || !hidden.includes(id))];
   const hasSpark = hasCurve(kind) && !use(isPart) && (isBrief || !hidden.includes("spark"));
+  const span = useColumnsSeen(element, columns.length + (hasSpark ? 3 : 2));
   const toggle = (item: Group) => {
     const key = rowKey(item);
     const next = new Set(open);
@@ -238,7 +239,7 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
               line={line}
               index={window.first + i}
               columns={columns}
-              span={columns.length + (hasSpark ? 3 : 2)}
+              span={span}
               hasSpark={hasSpark}
               context={context}
               onToggle={toggle}
@@ -249,6 +250,22 @@ export function RankedTable({ isBrief }: { isBrief: boolean }) {
       </table>
     </div>
   );
+}
+
+// Those of all columns that are seen: a cell over hidden ones would take room from the names.
+function useColumnsSeen(frame: HTMLElement | null, all: number): number {
+  const [seen, setSeen] = useState(all);
+  useLayoutEffect(() => {
+    if (!frame) return;
+    const look = () => {
+      const heads = [...frame.querySelectorAll<HTMLElement>("thead th")];
+      setSeen(heads.filter(({ offsetWidth }) => offsetWidth > 0).length);
+    };
+    const observer = new ResizeObserver(look); // tells of the first size, too
+    observer.observe(frame);
+    return () => observer.disconnect();
+  }, [frame, all]);
+  return Math.max(1, Math.min(seen, all));
 }
 
 // Of a whole run, what the command says; of a part or of some stacks, that they have none.
@@ -385,7 +402,7 @@ function Row({
               <Fitting text={name} />
             </span>{" "}
             <span class="muted at">
-              <Fitting text={place} />
+              <Fitting text={place} isPlace={true} />
             </span>{" "}
             <span class="muted way">
               <Marked text={way} />
@@ -405,8 +422,8 @@ function Row({
 }
 
 // Names differ at their ends, and places say most there. What a search matches stands as it is.
-function Fitting({ text }: { text: string }) {
-  return use(searchRegex) ? <Marked text={text} /> : <Middle text={text} />;
+function Fitting({ text, isPlace }: { text: string; isPlace?: boolean }) {
+  return use(searchRegex) ? <Marked text={text} /> : <Middle text={text} isPlace={isPlace} />;
 }
 
 // Threads and classes have no stacks of their own; a click leaves what is known to be theirs.

@@ -45,6 +45,8 @@ interface Drawn {
   beside: Timeline | null; // of another capture
 }
 
+const LABEL = 13; // pixels from the middle of one label to that of the next
+
 // The rate has a strip of its own below the zero of the rest, and its highest value beside it.
 function drawRate(u: uPlot, { rate, unit, endNs: end }: Drawn): void {
   let most = 0;
@@ -68,7 +70,8 @@ function drawRate(u: uPlot, { rate, unit, endNs: end }: Drawn): void {
   ctx.textBaseline = "middle";
   const n = Math.round(most);
   const words = `${unit === "bytes" ? bytes(n, EXACT) : count(n, EXACT)}/s`; // a scale
-  ctx.fillText(words, left - 8 * devicePixelRatio, top + height - tall / 2);
+  const apart = u.valToPos(0, "y", true) + LABEL * devicePixelRatio;
+  ctx.fillText(words, left - 8 * devicePixelRatio, Math.max(apart, top + height - tall / 2));
   ctx.restore();
 }
 

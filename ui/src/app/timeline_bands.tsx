@@ -31,6 +31,7 @@ import { indexAt, type Timeline } from "./timeline_data.ts";
 
 export const BANDS_MAX = 6; // more are no areas any more, and no two lines of names
 const BAND_NAME = 24; // characters, where it has more than one part
+const FEW = 3; // bands: their names have room
 export const FAR = 1 / 25; // of the run: snapshots further apart leave a paler band
 
 const kind = computed<GroupWord>(() => {
@@ -220,7 +221,10 @@ export function BandList({ cursor }: { cursor: number | null }) {
   const text = (values: Float64Array) =>
     amount(s === null ? Math.max(...values) : s === START ? 0 : values[s], asked, mark);
   return (
-    <ul class="bands" aria-label={`Who held it, by ${word.word}`}>
+    <ul
+      class={`bands ${shown.bands.length <= FEW ? "few" : ""}`}
+      aria-label={`Who held it, by ${word.word}`}
+    >
       {shown.bands.map(({ group, live }, i) => (
         <li key={i}>
           <button

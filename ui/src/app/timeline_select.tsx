@@ -118,9 +118,14 @@ export function Selection({ left, right, onHover, onOpen }: Props) {
           <span class="mark-name">{mark.name}</span>
         </span>
       ))}
-      {use(comparedAt).map(({ name, time_ns }) =>
+      {use(comparedAt).map(({ name, time_ns }, i, both) =>
         time_ns < from || time_ns > to ? null : (
-          <span key={name} class="mark compared" style={{ left: place(time_ns) }}>
+          <span
+            key={name}
+            class={`mark compared ${sideOf(time_ns, from, to)} ${
+              i && areNear(both, to - from) ? "up" : ""}`}
+            style={{ left: place(time_ns) }}
+          >
             <span class="mark-name">{name}</span>
           </span>
         ),
@@ -159,6 +164,15 @@ const comparedAt = computed<{ name: string; time_ns: number }[]>(() => {
     { name: TERMS.after.text, time_ns: at(both.after) },
   ];
 });
+
+const NEAR = 0.1; // of what is seen: their names are as wide
+
+const areNear = ([before, after]: { time_ns: number }[], seen: number) =>
+  Math.abs(after.time_ns - before.time_ns) < NEAR * seen;
+
+// Of the line, where its name has room.
+const sideOf = (ns: number, from: number, to: number) =>
+  (ns - from) / (to - from) > 1 - NEAR ? "left" : "";
 
 const MARKS_MAX = 200;
 

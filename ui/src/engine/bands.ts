@@ -8,7 +8,7 @@
 // second keeps the curves of those chosen.
 
 import { totalAtSnapshots } from "./curves.ts";
-import { heapSumsInPieces } from "./keyframes.ts";
+import { heapSums, heapSumsInPieces } from "./keyframes.ts";
 import { heldParts, straightAt, type HeldPart } from "./held.ts";
 import { groupInPieces, type Group, type GroupKind, type Groups } from "./groups.ts";
 import { classSums, noGroup } from "./groups_across.ts";
@@ -46,12 +46,15 @@ function* heapItems(model: Model, groups: Groups): Pieces<Uint32Array> {
   return items;
 }
 
-// Those with the highest values, the highest first and of equals the first; none without any.
-function highestOf(values: Float64Array, most: number): number[] {
+const LEAST = 1 / 1000; // of the most that all ever held: a band of less is nowhere to be seen
+
+// Those with the highest values, the highest first and of equals the first; none without any, and
+// none that is less than `least`.
+function highestOf(values: Float64Array, most: number, least = 0): number[] {
   const best: number[] = [];
   for (let i = 0; i < values.length; i++) {
     const last = best.length === most ? values[best[most - 1]] : 0;
-    if (!(values[i] > last))
+    if (!(values[i] > last) || values[i] < least)
       continue;
     const before = best.findIndex((one) => values[one] < values[i]);
     best.splice(before < 0 ? best.length : before, 0, i);
@@ -193,7 +196,9 @@ export function* bandsInPieces(
   yield* prepareWeights(model, asked);
   const groups = yield* groupInPieces(view, asked, kind);
   const bandOf = yield* heapItems(model, groups);
-  const order = highestOf(yield* maxima(model, unit, bandOf, groups.items.length), most);
+  const held = yield* maxima(model, unit, bandOf, groups.items.length);
+  const least = LEAST * heapSums(model, unit).reduce((a, b) => Math.max(a, b), 0);
+  const order = highestOf(held, most, least);
   const chosen = order.map((item) => groups.items[item]);
   yield* stretches(bandOf.length, (from, past) => {
     for (let i = from; i < past; i++)
@@ -206,8 +211,8 @@ export function* bandsInPieces(
       sum -= values[s];
     return Math.max(0, sum); // at the peak, shares add up to it within a bound only
   });
-  const held = unit === "bytes" ? heldParts(model, (site) => bandOf[site], chosen.length) : null;
-  const atTicks = held && bandsAtTicks(model, live, total, held);
+  const parts = unit === "bytes" ? heldParts(model, (site) => bandOf[site], chosen.length) : null;
+  const atTicks = parts && bandsAtTicks(model, live, total, parts);
   return { bands: chosen.map((one, i) => ({ group: one, live: live[i] })), others, total, atTicks,
     isEstimate: null };
 }
