@@ -202,7 +202,7 @@ export function Overview() {
       <section class="graph">
         <StackGraph />
       </section>
-      <Staged n={4}>
+      <Staged n={5}>
         <BriefTable />
       </Staged>
     </div>

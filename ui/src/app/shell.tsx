@@ -77,13 +77,15 @@ export function Shell() {
       <div class={`top ${pane === "overview" ? "" : "narrow"}`}>
         {pane === "overview" && (
           <div>
-            <Verdict />
             <Staged n={1}>
+              <Verdict />
+            </Staged>
+            <Staged n={2}>
               <Findings />
             </Staged>
           </div>
         )}
-        <Staged n={2}>
+        <Staged n={3}>
           <TimelinePane height={pane === "overview" ? 132 : 112} />
         </Staged>
       </div>
@@ -99,7 +101,7 @@ export function Shell() {
           tabIndex={-1}
         >
           {!wholeRun.includes(pane) && <Asked />}
-          <Staged n={3}>
+          <Staged n={4}>
             <Body />
           </Staged>
         </div>
