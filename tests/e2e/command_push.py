@@ -434,15 +434,17 @@ def serving_nobody(ground):
         child.communicate()
 
 
+def cut(handler):
+    """An answer that ends before it is whole."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b"half")
+
+
 @test
 def push_again(ground):
     """A server that is too busy, fails, or cuts its answer, is asked again, and gets each once."""
-    def cut(handler):
-        handler.send_response(200)
-        handler.send_header("Content-Length", "1000")
-        handler.end_headers()
-        handler.wfile.write(b"half")
-
     moods = [lambda h: servers.reply(h, 429, b"slow down\n", Retry_After="1"),
              lambda h: servers.reply(h, 500, b"\x1b[31mred"), cut,
              lambda h: h.connection.shutdown(socket.SHUT_RDWR)]
@@ -504,12 +506,6 @@ def push_dead(ground):
 @test
 def push_taken_whatever_is_said(ground):
     """Who says by a status that it has the profile does not get it again, however the rest ends."""
-    def cut(handler):
-        handler.send_response(200)
-        handler.send_header("Content-Length", "1000")
-        handler.end_headers()
-        handler.wfile.write(b"half")
-
     def endless(handler):
         handler.send_response(200)
         handler.end_headers()
