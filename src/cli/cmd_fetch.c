@@ -13,6 +13,7 @@
 #include "model/capture.h"
 #include "profile/completeness.h"
 #include "remote/endpoint.h"
+#include "remote/exchange.h"
 #include "tide/file.h"
 #include "words/image_text.h"
 
@@ -92,12 +93,34 @@ static enum tide_err add_up(const struct tide_opened *fetched, size_t n,
   return err ? err : tide_merge(inputs, n, ret_merged, diag);
 }
 
+// Every repetition. It may be wanted (before and after), and may be a slip that doubles every
+// number.
+static void say_repeated(const struct tide_arguments *arguments)
+{
+  const size_t n = arguments->n_rest;
+  bool is_open;
+  TIDE_CLEANUP_FREE char **asked = tide_alloc_array(n, sizeof *asked);
+  for (size_t i = 0; i < n; i++) {
+    asked[i] = tide_address_complete(arguments->rest[i], &is_open);
+    bool is_repeated = false;
+    for (size_t j = 0; j < i && !is_repeated; j++)
+      is_repeated = strcmp(asked[j], asked[i]) == 0;
+    if (!is_repeated)
+      continue;
+    TIDE_CLEANUP_FREE char *shown = tide_url_shown(asked[i]);
+    tide_say("%s is given more than once, and is added up as often", shown);
+  }
+  for (size_t i = 0; i < n; i++)
+    free(asked[i]);
+}
+
 static enum tide_err fetch_as_one(const struct tide_arguments *arguments, struct tide_diag *diag)
 {
   size_t n = arguments->n_rest, n_fetched = 0;
   TIDE_CLEANUP_FREE struct tide_opened *fetched = tide_alloc_array(n, sizeof *fetched);
   struct tide_capture *merged = NULL;
   enum tide_err err = TIDE_ERR_OK;
+  say_repeated(arguments);
   while (n_fetched < n && !err) {
     err = open_fetched(arguments, arguments->rest[n_fetched], &fetched[n_fetched], diag);
     n_fetched += !err;

@@ -115,6 +115,7 @@ def fetch_several(ground):
         done = fetch(ground, place, place, place, "-o", "sum.tide")
         expect(done.status == 0 and "3 profiles of holder added up" in done.stderr, done.stderr)
         expect(totals(ground, "sum.tide")["live_blocks"] == 3000, "not the sum")
+        expect(done.stderr.count("is given more than once") == 2, done.stderr)
         dead = f"127.0.0.1:{servers.free_port()}"
         done = fetch(ground, place, dead, "-o", "half.tide")
         expect(done.status == 1 and not (ground.scratch / "half.tide").exists(), done.stderr)
