@@ -335,6 +335,35 @@ static void weigh_since_reset(const struct tide_profile *profile, bool in_bytes,
   }
 }
 
+static struct tide_amount amount_of(const struct tide_profile *profile, enum tide_unit unit,
+                                    enum tide_figure figure, int64_t value, uint64_t spread)
+{
+  const struct tide_image *image = profile->image;
+  if (unit == TIDE_UNIT_BLOCKS)
+    return tide_with_error(tide_image_blocks(image, figure, value), image,
+                           tide_error_of_blocks(spread));
+  return tide_with_error(tide_image_bytes(image, figure, value), image,
+                         tide_error_of_bytes(spread));
+}
+
+struct tide_amount tide_profile_live(const struct tide_profile *profile, enum tide_unit unit)
+{
+  const struct tide_numbers *totals = &profile->totals;
+  bool in_bytes = unit == TIDE_UNIT_BYTES;
+  return amount_of(profile, unit, TIDE_FIGURE_LIVE,
+                   in_bytes ? totals->live_bytes : totals->live_blocks,
+                   in_bytes ? totals->live_bytes_spread : totals->live_blocks_spread);
+}
+
+struct tide_amount tide_profile_allocated(const struct tide_profile *profile, enum tide_unit unit)
+{
+  const struct tide_numbers *totals = &profile->totals;
+  bool in_bytes = unit == TIDE_UNIT_BYTES;
+  return amount_of(profile, unit, TIDE_FIGURE_ALLOCATED,
+                   (int64_t)(in_bytes ? totals->b_alloc : totals->n_alloc),
+                   in_bytes ? totals->alloc_bytes_spread : totals->alloc_blocks_spread);
+}
+
 int64_t tide_profile_kept(const struct tide_profile *profile, enum tide_unit unit)
 {
   bool in_bytes = unit == TIDE_UNIT_BYTES;

@@ -111,6 +111,10 @@ static inline struct tide_amount tide_profile_amount(const struct tide_profile *
   return tide_question_amount(profile->image, &profile->question, value);
 }
 
+// Totals of the heap with how exact they are; of samples, with the standard errors that are known.
+struct tide_amount tide_profile_live(const struct tide_profile *profile, enum tide_unit unit);
+struct tide_amount tide_profile_allocated(const struct tide_profile *profile, enum tide_unit unit);
+
 // Histograms of a site, summed over its threads. They are not kept per site: they would be most of
 // a profile's memory, and few readers ask.
 void tide_profile_site_histograms(const struct tide_profile *profile,

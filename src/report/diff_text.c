@@ -113,29 +113,15 @@ static bool shows_peaks(const struct page *p)
   return !((p->before->image->lacks | p->after->image->lacks) & TIDE_LACK_PEAK);
 }
 
-static struct tide_amount live_amount(const struct tide_profile *profile)
-{
-  return tide_image_bytes(profile->image, TIDE_FIGURE_LIVE, profile->totals.live_bytes);
-}
-
-static struct tide_amount allocated_amount(const struct tide_profile *profile)
-{
-  return tide_image_bytes(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)profile->totals.b_alloc);
-}
-
-static struct tide_amount count_amount(const struct tide_profile *profile)
-{
-  return tide_image_blocks(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)profile->totals.n_alloc);
-}
-
 // What the widest of the facts takes: no number touches its label or the arrow.
 static size_t amount_columns(const struct page *p)
 {
   size_t most = FACT_AMOUNT;
   for (int side = 0; side < 2; side++) {
     const struct tide_profile *of = side ? p->after : p->before;
-    const struct tide_amount shown[] = {tide_image_peak(of->image), live_amount(of),
-                                        allocated_amount(of)};
+    const struct tide_amount shown[] = {tide_image_peak(of->image),
+                                        tide_profile_live(of, TIDE_UNIT_BYTES),
+                                        tide_profile_allocated(of, TIDE_UNIT_BYTES)};
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
       TIDE_CLEANUP_FREE char *text = tide_diff_cell_amount(p->screen, TIDE_UNIT_BYTES, shown[i]);
       size_t width = 1 + tide_utf8_width(text);
@@ -156,14 +142,16 @@ static void write_facts(const struct page *p)
     write_fact(p, "peak heap", TIDE_UNIT_BYTES, tide_image_peak(p->before->image),
                tide_image_peak(p->after->image), amount);
   if (!(lacks & TIDE_LACK_LIVE))
-    write_fact(p, "at the end", TIDE_UNIT_BYTES, live_amount(p->before), live_amount(p->after),
-               amount);
+    write_fact(p, "at the end", TIDE_UNIT_BYTES, tide_profile_live(p->before, TIDE_UNIT_BYTES),
+               tide_profile_live(p->after, TIDE_UNIT_BYTES), amount);
   if (!(lacks & TIDE_LACK_TOTAL))
-    write_fact(p, of_events ? "weight" : "allocated", TIDE_UNIT_BYTES, allocated_amount(p->before),
-               allocated_amount(p->after), amount);
+    write_fact(p, of_events ? "weight" : "allocated", TIDE_UNIT_BYTES,
+               tide_profile_allocated(p->before, TIDE_UNIT_BYTES),
+               tide_profile_allocated(p->after, TIDE_UNIT_BYTES), amount);
   if (!(lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
-    write_fact(p, of_events ? "events" : "allocations", TIDE_UNIT_BLOCKS, count_amount(p->before),
-               count_amount(p->after), amount);
+    write_fact(p, of_events ? "events" : "allocations", TIDE_UNIT_BLOCKS,
+               tide_profile_allocated(p->before, TIDE_UNIT_BLOCKS),
+               tide_profile_allocated(p->after, TIDE_UNIT_BLOCKS), amount);
 }
 
 // "2 added (▲ 1.2 MiB), 1 gone (▼ 64 B), 6 unchanged"

@@ -129,17 +129,17 @@ static void add_heap(struct tide_info_rows *rows, const struct tide_profile *pro
   if (!(image->lacks & TIDE_LACK_PEAK))
     tide_buf_printf(&text, "peak %s", tide_units_bytes(number, tide_image_peak(image), style));
   if (!(image->lacks & (TIDE_LACK_TOTAL | TIDE_LACK_BLOCKS)))
-    put_amount(&text, text.n ? ", " : "", allocated_blocks(image, profile->totals.n_alloc), style,
+    put_amount(&text, text.n ? ", " : "", tide_profile_allocated(profile, TIDE_UNIT_BLOCKS), style,
                "allocation");
   if (!(image->lacks & TIDE_LACK_TOTAL))
     tide_buf_printf(
         &text, "%s%s in all", text.n ? ", " : "",
-        tide_units_bytes(number, allocated_bytes(image, profile->totals.b_alloc), style));
+        tide_units_bytes(number, tide_profile_allocated(profile, TIDE_UNIT_BYTES), style));
   if (tide_profile_has_end(profile)) {
     const char *when = image->origin || (profile->capture->finished && !profile->capture->taken)
                            ? "at the end"
                            : "when last seen";
-    struct tide_amount live = tide_image_bytes(image, TIDE_FIGURE_LIVE, profile->totals.live_bytes);
+    struct tide_amount live = tide_profile_live(profile, TIDE_UNIT_BYTES);
     tide_buf_printf(&text, "%s%s live %s", text.n ? ", " : "",
                     tide_units_bytes(number, live, style), when);
   }

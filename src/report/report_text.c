@@ -59,13 +59,6 @@ static size_t fact_columns(const struct report *r)
   return 2 + FACT_LABEL + r->number_columns + 2;
 }
 
-static struct tide_amount allocated_amount(const struct tide_profile *profile)
-{
-  return tide_with_error(
-      tide_image_bytes(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)profile->totals.b_alloc),
-      profile->image, tide_error_of_bytes(profile->totals.alloc_bytes_spread));
-}
-
 static struct tide_amount pages_amount(const struct tide_image *image)
 {
   return tide_image_bytes(image, TIDE_FIGURE_MAPPED, image->page_peak_bytes);
@@ -74,7 +67,8 @@ static struct tide_amount pages_amount(const struct tide_image *image)
 static size_t number_columns(const struct report *r)
 {
   const struct tide_amount shown[] = {tide_image_peak(r->image), tide_kept_amount(r->profile),
-                                      allocated_amount(r->profile), pages_amount(r->image)};
+                                      tide_profile_allocated(r->profile, TIDE_UNIT_BYTES),
+                                      pages_amount(r->image)};
   size_t most = FACT_NUMBER;
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
     char text[TIDE_UNITS_MAX];
@@ -216,7 +210,8 @@ static void write_churn(const struct report *r)
 {
   char a[TIDE_UNITS_MAX];
   TIDE_CLEANUP_FREE char *words = tide_churn_fact(r->profile, tide_screen_style(r->screen));
-  write_fact(r, "churn", bytes_beside(r, a, allocated_amount(r->profile)), words);
+  write_fact(r, "churn", bytes_beside(r, a, tide_profile_allocated(r->profile, TIDE_UNIT_BYTES)),
+             words);
 }
 
 static void write_allocators(const struct report *r)

@@ -138,14 +138,10 @@ static const char *measure_heading(const struct tide_top *top)
 static char *live_words(const struct drawing *d)
 {
   const struct tide_profile *profile = d->top->profile;
-  const struct tide_image *image = profile->image;
   char bytes[TIDE_UNITS_MAX], blocks[TIDE_UNITS_MAX];
   const struct tide_style style = tide_screen_cells(&d->screen);
-  struct tide_amount live = tide_image_bytes(image, TIDE_FIGURE_LIVE, profile->totals.live_bytes);
-  uint64_t error = tide_error_of_bytes(profile->totals.live_bytes_spread);
-  tide_units_bytes(bytes, tide_with_error(live, image, error), style);
-  tide_units_count(blocks, tide_image_blocks(image, TIDE_FIGURE_LIVE, profile->totals.live_blocks),
-                   style);
+  tide_units_bytes(bytes, tide_profile_live(profile, TIDE_UNIT_BYTES), style);
+  tide_units_count(blocks, tide_profile_live(profile, TIDE_UNIT_BLOCKS), style);
   size_t from = is_of_samples(d) ? BLOCKS_OF_SAMPLES_FROM : NAME_FROM;
   return d->canvas->n_columns < from ? tide_sprintf("live %s", bytes)
                                      : tide_sprintf("live %s in %s blocks", bytes, blocks);

@@ -202,9 +202,7 @@ char *tide_allocations_words(const struct tide_profile *profile, struct tide_sty
       tide_profile_is_pages_alone(profile))
     return NULL;
   return tide_sprintf(
-      "%s %s",
-      tide_units_count(text, tide_image_blocks(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)n),
-                       style),
+      "%s %s", tide_units_count(text, tide_profile_allocated(profile, TIDE_UNIT_BLOCKS), style),
       profile->image->of_events ? tide_units_plural(n, "event", "events")
                                 : tide_units_plural(n, "allocation", "allocations"));
 }
@@ -367,10 +365,7 @@ char *tide_churn_sentence(const struct tide_profile *profile, struct tide_style 
   char all[TIDE_UNITS_MAX], part[TIDE_UNITS_MAX];
   if (profile->image->of_events)
     return events_sentence(profile->image);
-  tide_units_bytes(
-      all,
-      tide_image_bytes(profile->image, TIDE_FIGURE_ALLOCATED, (int64_t)profile->totals.b_alloc),
-      style);
+  tide_units_bytes(all, tide_profile_allocated(profile, TIDE_UNIT_BYTES), style);
   if (profile->image->lacks & (TIDE_LACK_TEMP | TIDE_LACK_BLOCKS))
     return tide_sprintf("%s were allocated in all", all);
   return tide_sprintf("%s were allocated in all; %s of blocks were temporary (freed within one "
