@@ -4,17 +4,18 @@
 // what all others held. Exact at the snapshots, like everything that is known by stack; what lies
 // between two is for who draws it to say.
 //
-// Two passes over the cells of all snapshots: the first finds the most that each group held, the
-// second keeps the curves of those chosen.
+// Every group is asked for its curve, which costs what its own sites changed, and only those chosen
+// keep it. Stacks are as many as sites: the most that each ever held is all that is asked of them.
 
-import { totalAtSnapshots } from "./curves.ts";
+import { curve, curveInPieces, mostHeldInPieces, totalAtSnapshots } from "./curves.ts";
 import { heapSums, heapSumsInPieces } from "./keyframes.ts";
 import { heldParts, straightAt, type HeldPart } from "./held.ts";
-import { groupInPieces, type Group, type GroupKind, type Groups } from "./groups.ts";
+import { groupInPieces, type Group, type GroupKind } from "./groups.ts";
 import { classSums, noGroup } from "./groups_across.ts";
-import type { View } from "./look.ts";
-import { SiteKind, type Model } from "./model.ts";
+import { partOf, type View } from "./look.ts";
+import type { Model } from "./model.ts";
 import { NONE } from "./names.ts";
+import { weighIn } from "./narrow.ts";
 import { atOnce, stretches, type Pieces } from "./pieces.ts";
 import { threadCoursesInPieces } from "./thread_courses.ts";
 import { isHeld, prepareWeights, type Measure, type Question, type Unit } from "./question.ts";
@@ -34,18 +35,6 @@ export interface Bands {
 
 const NO_BAND = NONE;
 
-// Of the heap; memory that the program mapped itself has a curve of its own.
-function* heapItems(model: Model, groups: Groups): Pieces<Uint32Array> {
-  const items = groups.itemOf();
-  yield;
-  const { kind } = model.sites;
-  for (let site = 0; site < items.length; site++)
-    if (kind[site] === SiteKind.pages)
-      items[site] = NO_BAND;
-  yield;
-  return items;
-}
-
 const LEAST = 1 / 1000; // of the most that all ever held: a band of less is nowhere to be seen
 
 // Those with the highest values, the highest first and of equals the first; none without any, and
@@ -63,46 +52,56 @@ function highestOf(values: Float64Array, most: number, least = 0): number[] {
   return best;
 }
 
-// Gives what the cells of a snapshot add to their bands.
-function* addTo(
-  now: Float64Array, model: Model, unit: Unit, band: Uint32Array, first: number, past: number,
-): Pieces<void> {
-  const { site } = model.snapshots;
-  const values = model.snapshots[unit];
-  yield* site.overInPieces(first, past, (of, from, to) => {
-    for (let i = from; i < to; i++)
-      if (band[of[i - from]] !== NO_BAND)
-        now[band[of[i - from]]] += values[i];
-  });
-}
-
-function* maxima(model: Model, unit: Unit, band: Uint32Array, n: number): Pieces<Float64Array> {
-  const { count, end, site } = model.snapshots;
-  const now = new Float64Array(n);
-  const most = new Float64Array(n);
-  for (let s = 0, first = 0; s < count; first = end[s++]) {
-    yield* addTo(now, model, unit, band, first, end[s]);
-    yield* site.overInPieces(first, end[s], (of, from, to) => {
-      for (let i = 0; i < to - from; i++)
-        if (band[of[i]] !== NO_BAND)
-          most[band[of[i]]] = Math.max(most[band[of[i]]], now[band[of[i]]]);
-    });
+// The most that each group ever held, at any snapshot.
+function* maxima(model: Model, unit: Unit, groups: readonly Group[]): Pieces<Float64Array> {
+  const FEW = 1 << 12; // sites
+  const most = new Float64Array(groups.length);
+  for (let k = 0, since = 0; k < most.length; k++) {
+    const { sites } = groups[k];
+    const { live } = sites.length < FEW ? curve(model, sites, unit)
+      : yield* curveInPieces(model, sites, unit);
+    most[k] = live.reduce((a, b) => Math.max(a, b), 0);
+    since += sites.length + 1;
+    if (since < FEW)
+      continue;
+    since = 0;
+    yield;
   }
   return most;
 }
 
-function* curves(
-  model: Model, unit: Unit, band: Uint32Array, n: number,
-): Pieces<Float64Array[]> {
-  const { count, end } = model.snapshots;
-  const now = new Float64Array(n);
-  const live = Array.from(now, () => new Float64Array(count));
-  for (let s = 0, first = 0; s < count; first = end[s++]) {
-    yield* addTo(now, model, unit, band, first, end[s]);
-    for (let k = 0; k < n; k++)
-      live[k][s] = Math.max(0, now[k]); // numbers of a damaged capture may be negative
-  }
-  return live;
+// Of groups those that ever held most, in that order; what is nowhere to be seen is left out.
+function* chosenGroups(
+  view: View, asked: Question, kind: GroupKind, most: number, least: number,
+): Pieces<Group[]> {
+  const { items } = yield* groupInPieces(view, asked, kind);
+  const held = yield* maxima(view.model, asked.unit, items);
+  return highestOf(held, most, least).map((item) => items[item]);
+}
+
+// Those that held the same come in the order that groups of stacks have.
+function* chosenStacks(
+  view: View, asked: Question, most: number, least: number,
+): Pieces<Group[]> {
+  const { model } = view;
+  const held = yield* mostHeldInPieces(model, asked.unit);
+  const weights = weighIn(view, asked);
+  const isMeant = (site: number) => view.wanted[site] !== 0 && weights[site] > 0;
+  yield* stretches(held.length, (from, past) => {
+    for (let site = from; site < past; site++)
+      if (!isMeant(site))
+        held[site] = 0;
+  });
+  const last = highestOf(held, most, least).at(-1);
+  const only = new Uint8Array(held.length);
+  if (last !== undefined)
+    yield* stretches(held.length, (from, past) => {
+      for (let site = from; site < past; site++)
+        only[site] = Number(held[site] >= held[last]);
+    });
+  const { items } = yield* groupInPieces(partOf(view.whole, only), asked, "stack");
+  return highestOf(Float64Array.from(items, ({ number }) => held[number]), most, least)
+    .map((item) => items[item]);
 }
 
 // Whatever has been allocated may have been held.
@@ -194,18 +193,17 @@ export function* bandsInPieces(
   const total = totalAtSnapshots(model, unit);
   const asked = { measure: measureFor(model), unit, from: null, to: null } as const;
   yield* prepareWeights(model, asked);
-  const groups = yield* groupInPieces(view, asked, kind);
-  const bandOf = yield* heapItems(model, groups);
-  const held = yield* maxima(model, unit, bandOf, groups.items.length);
   const least = LEAST * heapSums(model, unit).reduce((a, b) => Math.max(a, b), 0);
-  const order = highestOf(held, most, least);
-  const chosen = order.map((item) => groups.items[item]);
-  yield* stretches(bandOf.length, (from, past) => {
-    for (let i = from; i < past; i++)
-      if (bandOf[i] !== NO_BAND)
-        bandOf[i] = order.indexOf(bandOf[i]) >>> 0;
-  });
-  const live = yield* curves(model, unit, bandOf, chosen.length);
+  const chosen = kind === "stack" ? yield* chosenStacks(view, asked, most, least)
+    : yield* chosenGroups(view, asked, kind, most, least);
+  const live: Float64Array[] = [];
+  const bandOf = new Uint32Array(model.sites.count).fill(NO_BAND);
+  for (const [k, { sites }] of chosen.entries()) {
+    live.push((yield* curveInPieces(model, sites, unit)).live);
+    for (let i = 0; i < sites.length; i++)
+      bandOf[sites[i]] = k;
+    yield;
+  }
   const others = total.map((sum, s) => {
     for (const values of live)
       sum -= values[s];

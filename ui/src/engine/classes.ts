@@ -4,7 +4,7 @@
 // src/profile/classes.h has it: known where all blocks meant are of one class or all blocks counted
 // are meant, and of lifetimes also for the part that was never freed. The rest is of several.
 
-import { addSiteHistogram, LIFE_BUCKETS_N, SIZE_BUCKETS_N, sizeRange } from "./histograms.ts";
+import { LIFE_BUCKETS_N, SIZE_BUCKETS_N, sizeRange } from "./histograms.ts";
 import { isKeptKnown, keptColumn } from "./kept.ts";
 import { liveBlocksAt, SnapshotKind, type Column, type Model } from "./model.ts";
 import { atOnce, stretches, type Pieces } from "./pieces.ts";
@@ -96,47 +96,96 @@ export function keptWeights(model: Model, question: Question, weights: Float64Ar
   return kept;
 }
 
-// Lifetimes of what was freed are a histogram; what a resize took over was freed without one.
-function lifeCounts(model: Model, site: number, lifetimes: Float64Array): Float64Array {
-  const { nFree } = model.sites;
-  const counts = new Float64Array(LIFE_CLASSES_N);
-  let ended = 0;
-  lifetimes.forEach((number, bucket) => {
-    const isShortest = bucket < SHORTEST_BUCKETS;
-    counts[isShortest ? 0 : 1 + Math.floor((bucket - SHORTEST_BUCKETS) / CLASS_BUCKETS)] += number;
-    ended += number;
-  });
-  counts[LIFE_CLASS_RESIZED] = Math.max(0, nFree[site] - ended);
-  counts[LIFE_CLASS_LIVE] = Math.max(0, liveBlocksAt(model.sites, site));
-  return counts;
+// Of a bucket of the histogram, the class its blocks are of; -1: it is of the other kind.
+function classOfBucket(kind: "size" | "lifetime", bucket: number): number {
+  if (kind === "size")
+    return bucket < SIZE_BUCKETS_N ? bucket : -1;
+  const life = bucket - SIZE_BUCKETS_N;
+  return life < 0 ? -1
+    : life < SHORTEST_BUCKETS ? 0 : 1 + Math.floor((life - SHORTEST_BUCKETS) / CLASS_BUCKETS);
+}
+
+// What a site has of each class, of which there are 32 at most and it has few: a bit for each.
+class Counts {
+  readonly first: Uint32Array;
+  private readonly number: Uint8Array;
+  private readonly count: Float64Array;
+  private readonly sums = new Float64Array(32);
+  private readonly classes: Int8Array; // per bucket
+  private met = 0;
+  private n = 0;
+  private isSmall = true;
+
+  constructor(private readonly model: Model, private readonly kind: "size" | "lifetime") {
+    const { sites, histograms } = model;
+    const most = histograms.count + (kind === "lifetime" ? 2 * sites.count : 0);
+    this.first = new Uint32Array(sites.count + 1);
+    this.number = new Uint8Array(most);
+    this.count = new Float64Array(most);
+    this.classes = Int8Array.from({ length: SIZE_BUCKETS_N + LIFE_BUCKETS_N },
+      (_, bucket) => classOfBucket(kind, bucket));
+  }
+
+  private add(number: number, blocks: number): void {
+    this.met |= 1 << number;
+    this.sums[number] += blocks;
+  }
+
+  // Lifetimes of what was freed are a histogram; what a resize took over was freed without one.
+  find(site: number): void {
+    const { bucket, number, first, order } = this.model.histograms;
+    const { classes } = this;
+    let ended = 0;
+    for (let k = first[site]; k < first[site + 1]; k++) {
+      const i = order ? order[k] : k;
+      const of = classes[bucket[i]];
+      if (of < 0)
+        continue;
+      this.add(of, number[i]);
+      ended += number[i];
+    }
+    if (this.kind === "lifetime") {
+      const { sites } = this.model;
+      this.add(LIFE_CLASS_RESIZED, Math.max(0, sites.nFree[site] - ended));
+      this.add(LIFE_CLASS_LIVE, Math.max(0, liveBlocksAt(sites, site)));
+    }
+    this.keep(site);
+  }
+
+  private keep(site: number): void {
+    const { sums, number, count } = this;
+    for (let left = this.met; left; left &= left - 1) {
+      const of = 31 - Math.clz32(left & -left);
+      const blocks = sums[of];
+      sums[of] = 0;
+      if (!blocks)
+        continue;
+      this.isSmall &&= blocks > 0 && blocks < 2 ** 32 && Number.isInteger(blocks);
+      number[this.n] = of;
+      count[this.n++] = blocks;
+    }
+    this.met = 0;
+    this.first[site + 1] = this.n;
+  }
+
+  get classesOfSites(): SiteClasses {
+    const { first, n, isSmall } = this;
+    const count = this.count.subarray(0, n);
+    return {
+      first, number: this.number.slice(0, n),
+      count: isSmall ? Uint32Array.from(count) : count.slice(),
+    };
+  }
 }
 
 function* findClasses(model: Model, kind: "size" | "lifetime"): Pieces<SiteClasses> {
-  const first = new Uint32Array(model.sites.count + 1);
-  const number: number[] = [];
-  const count: number[] = [];
-  const sum = {
-    sizes: new Float64Array(SIZE_BUCKETS_N), lifetimes: new Float64Array(LIFE_BUCKETS_N),
-  };
-  const find = (site: number) => {
-    sum.sizes.fill(0);
-    sum.lifetimes.fill(0);
-    addSiteHistogram(model, site, sum);
-    (kind === "size" ? sum.sizes : lifeCounts(model, site, sum.lifetimes)).forEach((n, k) => {
-      if (!n)
-        return;
-      number.push(k);
-      count.push(n);
-    });
-    first[site + 1] = number.length;
-  };
+  const counts = new Counts(model, kind);
+  yield;
   yield* stretches(model.sites.count, (from, past) => {
     for (let site = from; site < past; site++)
-      find(site);
+      counts.find(site);
   }, SITES);
-  const isSmall = count.every((n) => n >= 0 && n < 2 ** 32 && Number.isInteger(n));
-  const column = isSmall ? Uint32Array.from(count) : Float64Array.from(count);
-  return { first, number: Uint8Array.from(number), count: column };
+  return counts.classesOfSites;
 }
 
 const found = new WeakMap<Model, Partial<Record<"size" | "lifetime", SiteClasses>>>();
@@ -146,7 +195,7 @@ export function siteClasses(model: Model, kind: "size" | "lifetime"): SiteClasse
   return atOnce(classesInPieces(model, kind));
 }
 
-const SITES = 1 << 13; // whose classes are found in a piece
+const SITES = 1 << 14; // whose classes are found in a piece
 
 export function* classesInPieces(
   model: Model, kind: "size" | "lifetime",

@@ -158,6 +158,20 @@ export function* curveInPieces(
   return { live, kept };
 }
 
+// The most that each site ever held, at any snapshot.
+export function* mostHeldInPieces(model: Model, unit: Unit): Pieces<Float64Array> {
+  const { first } = yield* changesInPieces(model);
+  const at = yield* prepareCurves(model, unit);
+  const most = new Float64Array(model.sites.count);
+  yield* stretches(most.length, (from, past) => {
+    for (let site = from; site < past; site++)
+      for (let i = first[site]; i < first[site + 1]; i++)
+        if (at[i] > most[site])
+          most[site] = at[i];
+  });
+  return most;
+}
+
 // A curve reduced to `width` columns that share the time from start to end: the largest value
 // within each, so that no peak is lost. Where nobody looked it holds what was known last.
 export function columns(model: Model, values: ArrayLike<number>, width: number): Float64Array {
