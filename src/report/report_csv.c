@@ -307,8 +307,8 @@ void tide_report_csv_write(struct tide_sink *sink, struct tide_view *view,
 {
   struct tide_groups *groups = tide_groups_new(view, options->group);
   const struct rows r = {sink, view, groups, options->group};
-  tide_groups_tell_fates(groups, view->profile->image);
   size_t n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);
+  tide_groups_tell_fates(groups, view->profile->image, n_shown);
   struct tide_group rest = tide_groups_others(groups, n_shown);
   write_title(&r);
   for (size_t i = 0; i < n_shown; i++)

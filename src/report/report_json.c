@@ -28,7 +28,7 @@ static void write_groups(struct tide_json *json, struct tide_view *view,
   if (!options->group)
     return;
   struct tide_groups *groups = tide_groups_new(view, *options->group);
-  tide_groups_tell_fates(groups, view->profile->image);
+  tide_groups_tell_fates(groups, view->profile->image, groups->n);
   tide_groups_json(json, view, groups, options->n);
   tide_groups_free(groups);
 }

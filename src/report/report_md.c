@@ -66,9 +66,9 @@ void tide_report_md_write(const struct tide_screen *screen, struct tide_view *vi
                           const struct tide_report_options *options)
 {
   struct tide_groups *groups = tide_groups_new(view, options->group);
-  if (view->profile->question.measure == TIDE_MEASURE_LEAK)
-    tide_groups_tell_fates(groups, view->profile->image);
   size_t n_shown = tide_groups_shown(groups, options->n_rows, options->min_bytes);
+  if (view->profile->question.measure == TIDE_MEASURE_LEAK)
+    tide_groups_tell_fates(groups, view->profile->image, n_shown);
   struct tide_group rest = tide_groups_rest(groups, n_shown);
   write_titles(screen, &view->profile->question, options->group);
   for (size_t i = 0; i < n_shown; i++)

@@ -507,7 +507,7 @@ void tide_report_write(const struct tide_screen *screen, struct tide_view *view,
   const struct tide_profile *profile = view->profile;
   struct tide_groups *groups = tide_groups_new(view, options->group);
   if (options->details || profile->question.measure == TIDE_MEASURE_LEAK)
-    tide_groups_tell_fates(groups, profile->image);
+    tide_groups_tell_fates(groups, profile->image, groups->n);
   struct report r = {screen, profile, profile->image, view->naming, groups, options, 0};
   r.number_columns = number_columns(&r);
   write_lead(&r);

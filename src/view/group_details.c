@@ -145,7 +145,7 @@ static enum tide_fate fate_of(const struct curve *curve, const struct tide_group
   return has_times && is_freed_at_end(curve, group) ? TIDE_FATE_AT_END : TIDE_FATE_NONE;
 }
 
-void tide_groups_tell_fates(struct tide_groups *groups, const struct tide_image *image)
+void tide_groups_tell_fates(struct tide_groups *groups, const struct tide_image *image, size_t n)
 {
   if (!groups->stacks || groups->kind == TIDE_GROUP_PAGES || image->n_snapshots < MOMENTS_LEAST ||
       image->end_ns <= image->start_ns || image->lacks & (TIDE_LACK_BLOCKS | TIDE_LACK_LIVE))
@@ -155,9 +155,9 @@ void tide_groups_tell_fates(struct tide_groups *groups, const struct tide_image 
   int64_t *live = values, *kept = values + timeline->n_times;
   const struct curve curve = {timeline, live, kept, image->start_ns,
                               image->end_ns - image->start_ns};
-  for (size_t i = 0; i < groups->n; i++) {
-    size_t first = groups->first[i], n = groups->first[i + 1] - first;
-    tide_timeline_sum(timeline, groups->stacks + first, n, TIDE_UNIT_BLOCKS, live, kept);
+  for (size_t i = 0; i < groups->n && i < n; i++) {
+    size_t first = groups->first[i], n_stacks = groups->first[i + 1] - first;
+    tide_timeline_sum(timeline, groups->stacks + first, n_stacks, TIDE_UNIT_BLOCKS, live, kept);
     groups->items[i].fate = fate_of(&curve, &groups->items[i]);
   }
   tide_timeline_free(timeline);

@@ -165,9 +165,9 @@ struct tide_group_ways {
 struct tide_group_ways tide_groups_ways(const struct tide_groups *groups, struct tide_view *view,
                                         size_t group_idx);
 
-// Fills in the fate of every group. Groups that share stacks with others have none, nor has any
-// when the capture holds too few moments.
-void tide_groups_tell_fates(struct tide_groups *groups, const struct tide_image *image);
+// Fills in the fates of the first n groups, or of all there are. Groups that share stacks with
+// others have none, nor has any when the capture holds too few moments.
+void tide_groups_tell_fates(struct tide_groups *groups, const struct tide_image *image, size_t n);
 
 // How what the stacks of a group hold grew; of groups that have stacks of their own. The caller
 // ends it.

@@ -121,11 +121,13 @@ static const struct tide_group *first_named(const struct places *places)
   return groups->n && groups->items[0].frame ? &groups->items[0] : NULL;
 }
 
-static char *culprit_of(struct places *places, struct tide_style style)
+static char *culprit_of(struct places *places, struct tide_style style,
+                        const struct tide_named_frame **ret_culprit)
 {
   char part[TIDE_UNITS_MAX], size[TIDE_UNITS_MAX];
   const struct tide_group *top = first_named(places);
   const struct tide_profile *profile = places->view.profile;
+  *ret_culprit = top ? top->frame : NULL;
   if (!top)
     return NULL;
   int64_t all = tide_view_all(&places->view);
@@ -143,28 +145,17 @@ static char *culprit_of(struct places *places, struct tide_style style)
 }
 
 char *tide_culprit_sentence(struct tide_profile *profile, struct tide_naming *naming,
-                            enum tide_measure measure, struct tide_style style)
+                            enum tide_measure measure, struct tide_style style,
+                            const struct tide_named_frame **ret_culprit)
 {
   struct places places;
+  *ret_culprit = NULL;
   if (!tide_measure_is_held(profile->image, measure))
     return NULL;
   places_init(&places, profile, naming, measure);
-  char *text = culprit_of(&places, style);
+  char *text = culprit_of(&places, style, ret_culprit);
   places_done(&places);
   return text;
-}
-
-static const struct tide_named_frame *culprit_at_peak(struct tide_profile *profile,
-                                                      struct tide_naming *naming)
-{
-  struct places places;
-  if (!tide_measure_is_held(profile->image, TIDE_MEASURE_PEAK))
-    return NULL;
-  places_init(&places, profile, naming, TIDE_MEASURE_PEAK);
-  const struct tide_group *top = first_named(&places);
-  const struct tide_named_frame *frame = top ? top->frame : NULL; // the naming's
-  places_done(&places);
-  return frame;
 }
 
 // The place that holds most of what is left at the end; and the largest that is still growing, if
@@ -204,17 +195,16 @@ static char *leaking_of(const struct places *places, const struct tide_named_fra
 }
 
 char *tide_leaking_words(struct tide_profile *profile, struct tide_naming *naming,
-                         struct tide_style style)
+                         const struct tide_named_frame *culprit, struct tide_style style)
 {
   int64_t left = tide_profile_kept(profile, TIDE_UNIT_BYTES);
   bool has_peak = tide_measure_is_held(profile->image, TIDE_MEASURE_PEAK);
   if (!tide_measure_is_held(profile->image, TIDE_MEASURE_LEAK) ||
       left < (has_peak ? profile->image->peak_bytes / FEW : 0))
     return tide_strdup("");
-  const struct tide_named_frame *culprit = culprit_at_peak(profile, naming);
   struct places places;
   places_init(&places, profile, naming, TIDE_MEASURE_LEAK);
-  tide_groups_tell_fates(places.groups, profile->image);
+  tide_groups_tell_fates(places.groups, profile->image, LOOKED_AT);
   char *text = leaking_of(&places, culprit, style);
   places_done(&places);
   return text;

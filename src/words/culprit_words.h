@@ -13,14 +13,16 @@ char *tide_frame_words(const struct tide_naming *naming, const struct tide_named
 
 // "93.6 % of it (23.6 MiB) was allocated in document_read, indexer/indexer.c:58, half of that since
 // 41 ms, and freed by the end", of what was held at the peak, or of what was never freed; NULL:
-// nobody is known. Asks the profile that question.
+// nobody is known. Asks the profile that question. Gives the place, the naming's, or NULL, too.
 char *tide_culprit_sentence(struct tide_profile *profile, struct tide_naming *naming,
-                            enum tide_measure measure, struct tide_style style);
+                            enum tide_measure measure, struct tide_style style,
+                            const struct tide_named_frame **ret_culprit);
 
 // What follows a sentence about what was not freed: "; 3.1 MiB of it, from that place, was still
-// growing"; "": nothing did that is worth a word. Asks the profile.
+// growing"; "": nothing did that is worth a word. The culprit of the peak, of which the sentence
+// before told, is that place; NULL: nobody was told. Asks the profile.
 char *tide_leaking_words(struct tide_profile *profile, struct tide_naming *naming,
-                         struct tide_style style);
+                         const struct tide_named_frame *culprit, struct tide_style style);
 
 // What follows one about mapped memory: ", most of it in arena_new, src/arena.c:12"; "": by none.
 char *tide_mapper_words(struct tide_profile *profile, struct tide_naming *naming,

@@ -99,19 +99,23 @@ static void tell_title(const struct telling *t)
   tide_buf_done(&text);
 }
 
-static void tell_culprit(const struct telling *t, enum tide_measure measure)
+// Returns the place.
+static const struct tide_named_frame *tell_culprit(const struct telling *t,
+                                                   enum tide_measure measure)
 {
-  char *text = tide_culprit_sentence(t->profile, t->naming, measure, t->options->style);
+  const struct tide_named_frame *culprit;
+  char *text = tide_culprit_sentence(t->profile, t->naming, measure, t->options->style, &culprit);
   lead_to(tell_sentence(t, TIDE_STATEMENT_CULPRIT, text), measure, TIDE_UNIT_BYTES);
+  return culprit;
 }
 
-static void tell_peak(const struct telling *t)
+static const struct tide_named_frame *tell_peak(const struct telling *t)
 {
   if (!tide_measure_is_held(t->image, TIDE_MEASURE_PEAK))
-    return;
+    return NULL;
   lead_to(tell_sentence(t, TIDE_STATEMENT_PEAK, tide_peak_sentence(t->image, t->options->style)),
           TIDE_MEASURE_PEAK, TIDE_UNIT_BYTES);
-  tell_culprit(t, TIDE_MEASURE_PEAK);
+  return tell_culprit(t, TIDE_MEASURE_PEAK);
 }
 
 static void tell_resident(const struct telling *t)
@@ -132,7 +136,7 @@ static void tell_pages(const struct telling *t)
   tell_sentence(t, TIDE_STATEMENT_PAGES, tide_sprintf("%s%s", what, who));
 }
 
-static void tell_end(const struct telling *t)
+static void tell_end(const struct telling *t, const struct tide_named_frame *culprit)
 {
   if (!tide_profile_has_end(t->profile))
     return;
@@ -141,7 +145,8 @@ static void tell_end(const struct telling *t)
   TIDE_CLEANUP_FREE char *what =
       tide_end_sentence(t->profile, t->options->style, t->options->is_running);
   TIDE_CLEANUP_FREE char *who =
-      is_left ? tide_leaking_words(t->profile, t->naming, t->options->style) : tide_strdup("");
+      is_left ? tide_leaking_words(t->profile, t->naming, culprit, t->options->style)
+              : tide_strdup("");
   lead_to(tell_sentence(t, is_left ? TIDE_STATEMENT_LEAK : TIDE_STATEMENT_END,
                         tide_sprintf("%s%s", what, who)),
           TIDE_MEASURE_LEAK, TIDE_UNIT_BYTES);
@@ -164,14 +169,15 @@ static void tell_churn(const struct telling *t)
 static void tell_heap(const struct telling *t)
 {
   bool has_heap = tide_profile_has_heap(t->profile);
+  const struct tide_named_frame *culprit = NULL;
   if (has_heap)
-    tell_peak(t);
+    culprit = tell_peak(t);
   else
     tell_sentence(t, TIDE_STATEMENT_PEAK, tide_strdup(tide_no_heap_words(t->profile)));
   tell_resident(t);
   tell_pages(t);
   if (has_heap) {
-    tell_end(t);
+    tell_end(t, culprit);
     tell_churn(t);
     tell_sentence(t, TIDE_STATEMENT_ALLOCATORS,
                   tide_allocators_sentence(t->image, t->options->style));

@@ -241,7 +241,7 @@ static void classes_of_one_stack(void **state)
 static enum tide_fate fate_of_stack(uint32_t stack)
 {
   gather(TIDE_GROUP_STACK, TIDE_MEASURE_PEAK);
-  tide_groups_tell_fates(groups, profile->image);
+  tide_groups_tell_fates(groups, profile->image, groups->n);
   for (size_t i = 0; i < groups->n; i++)
     if (groups->items[i].number == stack)
       return groups->items[i].fate;
