@@ -158,7 +158,7 @@ static void pack_side(const struct tide_html_report *report, size_t i, struct fi
       .file = side->file, .n_keep = TIDE_PAGE_KEEP_ALL, .told = &filling->tolds[i]};
   struct tide_page_data *data = tide_page_data_new(side->profile, side->naming, &options);
   filling->sides[i] = pack_data(data, report->limit_bytes);
-  if (data->n_stacks / TIDE_PAGE_FIRST_OF > TIDE_PAGE_FIRST_KEEP)
+  if (tide_page_has_first(side->profile))
     filling->firsts[i] =
         pack_first(side, report->limit_bytes / FIRST_PART / report->n_sides, &filling->tolds[i]);
   if (report->sources) {

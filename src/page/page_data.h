@@ -18,6 +18,10 @@
 // A page of many stacks is given what is seen first, and then all of it: so many, of ten times as
 // many or more.
 enum { TIDE_PAGE_FIRST_KEEP = 3000, TIDE_PAGE_FIRST_OF = 10 };
+static inline bool tide_page_has_first(const struct tide_profile *profile)
+{
+  return profile->n_sites / TIDE_PAGE_FIRST_OF > TIDE_PAGE_FIRST_KEEP;
+}
 
 struct tide_page_told;
 

@@ -11,18 +11,64 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void forget_capture(struct tide_exhibit *exhibit)
+// ---- what the blocks of an image are made of ----
+//
+// The first block and the whole one have the same sums and names, and tell the same. What takes
+// half of the time is kept from the one to the other, which a page asks for at once.
+
+struct tide_exhibit_making {
+  size_t image_idx;
+  struct tide_profile *profile;
+  struct tide_naming *naming;
+  struct tide_page_told told;
+};
+
+static void end_making(struct tide_exhibit *exhibit)
 {
-  for (size_t i = 0; exhibit->capture && i < exhibit->capture->n_images; i++) {
-    struct tide_exhibit_block *block = &exhibit->blocks[i];
+  struct tide_exhibit_making *making = exhibit->making;
+  exhibit->making = NULL;
+  if (!making)
+    return;
+  tide_page_told_done(&making->told);
+  tide_naming_free(making->naming);
+  tide_profile_free(making->profile);
+  free(making);
+}
+
+static struct tide_exhibit_making *make_ready(struct tide_exhibit *exhibit, size_t image_idx)
+{
+  if (exhibit->making && exhibit->making->image_idx == image_idx)
+    return exhibit->making;
+  end_making(exhibit);
+  struct tide_exhibit_making *making = exhibit->making = tide_alloc(sizeof *making);
+  *making = (struct tide_exhibit_making){.image_idx = image_idx};
+  making->profile = tide_profile_new(exhibit->capture, image_idx);
+  making->naming = exhibit->namer->name(exhibit->namer->context, making->profile->image);
+  return making;
+}
+
+// ---- the capture ----
+
+static void forget_blocks(struct tide_exhibit_block *blocks, size_t n)
+{
+  for (size_t i = 0; i < n; i++) {
+    struct tide_exhibit_block *block = &blocks[i];
     tide_body_free(block->data);
     for (size_t k = 0; k < block->n_files; k++)
       free(block->files[k]);
     free(block->files);
     free(block->file_texts);
   }
-  free(exhibit->blocks);
-  exhibit->blocks = NULL;
+  free(blocks);
+}
+
+static void forget_capture(struct tide_exhibit *exhibit)
+{
+  size_t n = exhibit->capture ? exhibit->capture->n_images : 0;
+  end_making(exhibit);
+  forget_blocks(exhibit->blocks, n);
+  forget_blocks(exhibit->firsts, n);
+  exhibit->blocks = exhibit->firsts = NULL;
   tide_capture_free(exhibit->capture);
   exhibit->capture = NULL;
 }
@@ -40,6 +86,7 @@ static enum tide_err show(struct tide_exhibit *exhibit, struct tide_capture *cap
   forget_capture(exhibit);
   exhibit->capture = capture;
   exhibit->blocks = tide_alloc_array(capture->n_images, sizeof *exhibit->blocks);
+  exhibit->firsts = tide_alloc_array(capture->n_images, sizeof *exhibit->firsts);
   exhibit->shown_idx = shown_idx;
   return TIDE_ERR_OK;
 }
@@ -139,26 +186,42 @@ static void note_files(struct tide_exhibit_block *block, const struct tide_page_
   }
 }
 
-const struct tide_exhibit_block *tide_exhibit_block(struct tide_exhibit *exhibit, size_t image_idx)
+static void make_block(struct tide_exhibit *exhibit, struct tide_exhibit_making *making,
+                       bool is_first, struct tide_exhibit_block *block)
 {
-  struct tide_exhibit_block *block = &exhibit->blocks[image_idx];
-  if (block->data)
-    return block;
-  const struct tide_page_options options = {.file = exhibit->source->name,
-                                            .n_keep = TIDE_PAGE_KEEP_ALL};
-  struct tide_profile *profile = tide_profile_new(exhibit->capture, image_idx);
-  struct tide_naming *naming = exhibit->namer->name(exhibit->namer->context, profile->image);
-  struct tide_page_data *data = tide_page_data_new(profile, naming, &options);
+  const struct tide_page_options options = {
+      .file = exhibit->source->name,
+      .n_keep = is_first ? TIDE_PAGE_FIRST_KEEP : TIDE_PAGE_KEEP_ALL,
+      .is_first = is_first,
+      .told = &making->told,
+  };
+  struct tide_page_data *data = tide_page_data_new(making->profile, making->naming, &options);
   struct tide_packer *packer = tide_packer_new();
   tide_page_data_hand_out(data, tide_packer_take, packer);
   block->data = tide_packer_finish(packer);
   note_files(block, data);
   tide_page_data_free(data);
-  tide_naming_free(naming);
-  tide_profile_free(profile);
   if (exhibit->namer->named)
     exhibit->namer->named(exhibit->namer->context);
-  return block;
+}
+
+const struct tide_exhibit_block *tide_exhibit_block(struct tide_exhibit *exhibit, size_t image_idx,
+                                                    bool is_first)
+{
+  struct tide_exhibit_block *all = &exhibit->blocks[image_idx],
+                            *first = &exhibit->firsts[image_idx];
+  if (is_first && first->data)
+    return first;
+  if (all->data)
+    return all;
+  struct tide_exhibit_making *making = make_ready(exhibit, image_idx);
+  if (is_first && tide_page_has_first(making->profile)) {
+    make_block(exhibit, making, true, first);
+    return first;
+  }
+  make_block(exhibit, making, false, all);
+  end_making(exhibit);
+  return all;
 }
 
 const char *tide_exhibit_file(const struct tide_exhibit_block *block, uint32_t text)

@@ -16,7 +16,8 @@ struct tide_exhibit_namer {
   void (*named)(void *context); // no more names are looked up for now; may be NULL
 };
 
-// The page's data of one process image, and the files its frames are in.
+// The page's data of one process image, or what is seen of it first, and the files its frames are
+// in.
 struct tide_exhibit_block {
   struct tide_body *data; // packed; NULL: not asked for yet
   uint32_t *file_texts;   // by rising text of the block …
@@ -32,7 +33,9 @@ struct tide_exhibit {
   size_t shown_idx;             // the image that is shown first
   uint64_t version;             // rises with everything that is shown differently
   char *note;                   // why the source itself may tell more; NULL: all is well
-  struct tide_exhibit_block *blocks; // per image of the capture
+  struct tide_exhibit_block *blocks;  // per image of the capture: all of it …
+  struct tide_exhibit_block *firsts;  // … and what is seen first
+  struct tide_exhibit_making *making; // of the image whose first block was made last; NULL: none
   // What others have for /metrics, written behind ours. NULL: nothing.
   void (*more_metrics)(void *context, struct tide_buf *out);
   void *more_context;
@@ -59,8 +62,10 @@ void tide_exhibit_turn_to(struct tide_exhibit *exhibit, struct tide_source *sour
 // Will there be something newer?
 bool tide_exhibit_is_live(const struct tide_exhibit *exhibit);
 
-// The block of an image, made if need be. image_idx must be one of the capture's.
-const struct tide_exhibit_block *tide_exhibit_block(struct tide_exhibit *exhibit, size_t image_idx);
+// The block of an image, made if need be. image_idx must be one of the capture's. is_first: what is
+// seen first; all of it, where that is not much more.
+const struct tide_exhibit_block *tide_exhibit_block(struct tide_exhibit *exhibit, size_t image_idx,
+                                                    bool is_first);
 
 // The path that a text of the block stands for; NULL when it is none of a frame's file.
 const char *tide_exhibit_file(const struct tide_exhibit_block *block, uint32_t text);

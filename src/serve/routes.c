@@ -177,6 +177,13 @@ static struct tide_exhibit *find_image(struct tide_routes *routes, const char *n
   return exhibit;
 }
 
+// What is seen first, and not all.
+static bool wants_first(const struct tide_request *request)
+{
+  const char *part = request->parameter(request->context, "part");
+  return part && strcmp(part, "first") == 0;
+}
+
 static void answer_data(struct tide_routes *routes, const char *number,
                         const struct tide_request *request, struct tide_reply *reply)
 {
@@ -184,12 +191,13 @@ static void answer_data(struct tide_routes *routes, const char *number,
   struct tide_exhibit *exhibit = find_image(routes, number, request, &image_idx, reply);
   if (!exhibit)
     return;
-  const struct tide_exhibit_block *block = tide_exhibit_block(exhibit, image_idx);
+  bool is_first = wants_first(request);
+  const struct tide_exhibit_block *block = tide_exhibit_block(exhibit, image_idx, is_first);
   *reply = (struct tide_reply){
       .status = OK,
       .type = "application/octet-stream",
       .is_packed = true,
-      .tag = exhibit->version << 16 | image_idx << 1 | (exhibit - routes->exhibits),
+      .tag = exhibit->version << 32 | image_idx << 2 | is_first << 1 | (exhibit - routes->exhibits),
       .body = tide_body_share(block->data),
   };
 }
@@ -207,7 +215,8 @@ static void answer_source(struct tide_routes *routes, const char *number,
     tide_reply_text(reply, BAD_REQUEST, "which file? text=N names one");
     return;
   }
-  const char *path = tide_exhibit_file(tide_exhibit_block(exhibit, image_idx), text);
+  const char *path =
+      tide_exhibit_file(tide_exhibit_block(exhibit, image_idx, wants_first(request)), text);
   struct tide_buf bytes = {0};
   uint64_t changed_ns = 0;
   if (!path) {

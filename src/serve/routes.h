@@ -3,9 +3,9 @@
 // What is served, and nothing else:
 //   /                               the page
 //   /facts                          which captures there are, and their versions (JSON)
-//   /data/N?process=I               the page's data of image I of capture N; without I, of the one
-//                                   that is shown first
-//   /source/N?process=I&text=T      the source file that text T of that data names
+//   /data/N?process=I&part=first    the page's data of image I of capture N; without I, of the one
+//                                   that is shown first; without a part, all of it
+//   /source/N?process=I&part=first&text=T  the source file that text T of that data names
 // Where profilers and monitors are served, too, these are below /tidemark, and theirs (profilers.h)
 // beside it.
 // A path is compared with these, never looked up in a file system; of files only those are read

@@ -142,6 +142,28 @@ def view_packs(ground):
 
 
 @test
+def view_of_many(ground):
+    """What is seen first of very many stacks tells the same, and names files by its own texts."""
+    lines = [f"main;part{i % 7};of{i} (of{i % 9}.c:{i % 50 + 1}) {i + 1}" for i in range(31000)]
+    (ground.scratch / "many.folded").write_text("\n".join(lines) + "\n")
+    with viewing(ground, "--no-open", "many.folded") as page:
+        first = page.block("/data/0?part=first")
+        tag = page.ask("/data/0?part=first")[1]["ETag"]
+        whole = page.block()
+        expect(first["pruned"]["first"] and whole["pruned"] is None, "not the first, or not all")
+        expect(first["pruned"]["of"] == len(lines), f"{first['pruned']}")
+        expect(first["columns"]["site_node"]["count"] < 10000, "it is not few")
+        expect(whole["columns"]["site_node"]["count"] == len(lines), "it is not all")
+        for key in ("totals", "verdict", "exactness", "findings", "info"):
+            expect(first[key] == whole[key], f"{key}: {first[key]} and {whole[key]}")
+        expect(page.ask("/data/0")[1]["ETag"] != tag, "one tag for both")
+        expect(page.block("/data/0?part=first") == first, "another first one")
+        expect(page.block("/data/0?part=all") == whole, "another word is not the first")
+    with viewing(ground, "--no-open", small_capture(ground)) as page:
+        expect(page.block("/data/0?part=first") == page.block(), "a small one has no first part")
+
+
+@test
 def view_hammered(ground):
     """Many at once, some with garbage, some that hang up in the middle, some silent."""
     rng = random.Random(7)

@@ -27,6 +27,21 @@ int main(void)
 }
 `;
 
+async function seeFirstAndAll(page, url) {
+  await page.addInitScript(() => {
+    const text = (selector) => document.querySelector(selector)?.textContent ?? "";
+    new MutationObserver(() => {
+      if (text(".head").includes(" so far, ")) window.sumSoFar ??= text("h2.asked b") || null;
+    }).observe(document, { childList: true, subtree: true, characterData: true });
+  });
+  await page.goto(url);
+  await page.locator("h2.asked b").waitFor();
+  const isRead = async () => !(await page.locator(".head").innerText()).includes("reading");
+  expect(await until(isRead, 60_000), "it is being read for a minute");
+  const sum = await heading(page);
+  expectEqual(await page.evaluate(() => window.sumSoFar), sum, "the sum of what was seen first");
+}
+
 export const tests = {
   async a_file_without_a_network(ground, look) {
     const served = await look(ground.served.url);
@@ -57,18 +72,11 @@ export const tests = {
     ground.tide("html", "-o", "many.html", "phases.tide");
     const page = await look(`file://${ground.path("many.html")}`, { offline: true });
     ground.tide("html", "-f", "-o", "many.html", "many.tide");
-    await page.addInitScript(() => {
-      const text = (selector) => document.querySelector(selector)?.textContent ?? "";
-      new MutationObserver(() => {
-        if (text(".head").includes(" so far, ")) window.sumSoFar ??= text("h2.asked b") || null;
-      }).observe(document, { childList: true, subtree: true, characterData: true });
-    });
-    await page.goto(`file://${ground.path("many.html")}`);
-    await page.locator("h2.asked b").waitFor();
-    const isRead = async () => !(await page.locator(".head").innerText()).includes("reading");
-    expect(await until(isRead, 60_000), "it is being read for a minute");
-    const sum = await heading(page);
-    expectEqual(await page.evaluate(() => window.sumSoFar), sum, "the sum of what was seen first");
+    const served = await ground.serve("view", "--no-open", "many.tide");
+    const other = await look(`${served.url}facts`);
+    await seeFirstAndAll(page, `file://${ground.path("many.html")}`);
+    await seeFirstAndAll(other, served.url);
+    expectEqual(await heading(other), await heading(page), "not as it is served");
   },
 
   async sources_in_a_file(ground, look) {

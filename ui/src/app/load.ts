@@ -57,7 +57,7 @@ export interface Origin {
   isFile: boolean; // everything is inside the page
   facts(): Promise<PageFacts>;
   model(capture: number, process: number | null, wish: Wish): Promise<Model>;
-  source(capture: number, process: number, text: number, path: string): Promise<SourceText>;
+  source(capture: number, of: Model, text: number): Promise<SourceText>;
 }
 
 export interface SourceText {
@@ -199,7 +199,7 @@ const embeddedOrigin: Origin = {
   isFile: true,
   facts: async () => embeddedFacts(),
   model: embeddedModel,
-  source: (capture, _process, _text, path) => embeddedSource(capture, path),
+  source: (capture, of, text) => embeddedSource(capture, of.text[text]),
 };
 
 async function ask(path: string, headers: Record<string, string> = {}): Promise<Response> {
@@ -247,19 +247,28 @@ async function servedFacts(): Promise<PageFacts> {
   return facts;
 }
 
+// What is not all of the data has texts of its own.
+function which(process: number | null, isFirst: boolean, text?: number): string {
+  const words = new URLSearchParams();
+  if (process !== null) words.set("process", String(process));
+  if (isFirst) words.set("part", "first");
+  if (text !== undefined) words.set("text", String(text));
+  return `?${words}`;
+}
+
 const servedOrigin: Origin = {
   isFile: false,
   facts: servedFacts,
   async model(capture, process, wish) {
-    const which = process === null ? "" : `?process=${process}`;
-    const response = await answer(`data/${capture}${which}`);
+    const response = await answer(`data/${capture}${which(process, wish.isFirst)}`);
     const block = await received(response, wish.tell).catch(() => {
       throw new Gone();
     });
     return modelOf(block, wish);
   },
-  async source(capture, process, text) {
-    const response = await ask(`source/${capture}?process=${process}&text=${text}`);
+  async source(capture, { facts }, text) {
+    const isFirst = facts.pruned?.first === true;
+    const response = await ask(`source/${capture}${which(facts.image.index, isFirst, text)}`);
     const said = await response.text();
     const told = response.headers.get("Tidemark-Source");
     if (!response.ok || told === "none") return { lines: null, note: said.trim().slice(0, 500) };

@@ -95,8 +95,7 @@ function Listing({ file }: { file: FileWeights }) {
       if (isWanted) setAnswer({ of: file.text, ...text });
     };
     const fail = (error: Error) => keep({ lines: null, note: error.message });
-    const path = of.text[file.text];
-    origin.source(capture, of.facts.image.index, file.text, path).then(keep, fail);
+    origin.source(capture, of, file.text).then(keep, fail);
     return () => {
       isWanted = false;
     };
