@@ -10,7 +10,9 @@ import { group, type Group, type GroupKind } from "../src/engine/groups.ts";
 import { groupPlace, groupText } from "../src/engine/group_text.ts";
 import { emptyLook, exactly, makeView, patternRefusal } from "../src/engine/look.ts";
 import { SiteKind, type Model } from "../src/engine/model.ts";
-import { frameNames, frameText, moduleName, NONE, shortenPath } from "../src/engine/names.ts";
+import {
+  frameNames, frameText, moduleName, modulePath, NONE, placeText, shortenPath,
+} from "../src/engine/names.ts";
 import { pagePlaces, type PagePlace } from "../src/engine/pages.ts";
 import { isBound, nearestSnapshot, START, weigh, type Question } from "../src/engine/question.ts";
 import { search } from "../src/engine/search.ts";
@@ -393,4 +395,21 @@ test("while a program runs the verdict is what is known so far", () => {
   model.facts.verdict_so_far = told("So far.");
   assert.equal(verdict(model, true)[0].text, "So far.");
   assert.equal(verdict(model)[0].text, "At the end.");
+});
+
+test("where a frame is does not repeat the module that it is called by", () => {
+  const model = modelOf(1);
+  const { count, function: fn, file, flags } = model.frames;
+  const without = [...Array(count).keys()].filter((frame) => !flags[frame] &&
+    modulePath(model, frame));
+  file.fill(0);
+  fn.fill(0, 0, count / 2);
+  const [named, nameless] = [true, false].map((is) => without.filter((at) => !!fn[at] === is));
+  assert.ok(named.length && nameless.length);
+  for (const frame of named)
+    assert.equal(placeText(model, frame), moduleName(model, frame));
+  for (const frame of nameless) {
+    assert.ok(frameText(model, frame).startsWith(`${moduleName(model, frame)}+0x`));
+    assert.equal(placeText(model, frame), "");
+  }
 });

@@ -56,13 +56,13 @@ export function shortenPath(path: string): string {
   return path.slice(before + 1);
 }
 
-// "src/main.c:42"; without a file, the module's base name.
+// "src/main.c:42"; without a file, the module's base name, if the frame is not called by it already.
 export function placeText(model: Model, frame: number, line = model.frames.line[frame]): string {
   if (frame === NONE || model.frames.flags[frame] & ~(FrameFlag.inlined | FrameFlag.guessed))
     return "";
   const file = model.frames.file[frame];
   if (!file)
-    return moduleName(model, frame);
+    return model.frames.function[frame] || !modulePath(model, frame) ? moduleName(model, frame) : "";
   const path = shortenPath(model.text[file]);
   return line ? `${path}:${line}` : path;
 }
