@@ -75,6 +75,26 @@ test("what a tree has of stacks that are cut is what the whole one has there", (
   assert.equal(reachOf(view, 1), 1);
 });
 
+// Stack i goes through all of a chain, of which the last frame is the callee, and on by itself.
+test("what stacks have in common outside of a callee is read once", () => {
+  const [depth, n] = [40, 500];
+  const model = chain(depth + n, depth + n);
+  for (let i = 0; i < depth + n; i++) {
+    model.nodes.parent[i + 1] = Math.min(i, depth);
+    model.nodes.frame[i + 1] = i;
+    model.frames.function[i] = i + 1;
+    model.sites.node[i] = Math.max(i + 1, depth + 1);
+  }
+  model.text = ["", ...Array.from({ length: depth + n }, (_, i) => `f${i}`)];
+  const callee = { ...whole, callers: [`^f${depth - 1}$`] };
+  const trie = trieOf(makeView(model, callee), true, false);
+  assert.equal(trie.count, 1 + depth);
+  assert.equal(reachOf(makeView(model, callee), depth), 0); // there is room for it
+  const hidden = makeView(model, { ...callee, hide: [`^f${depth - 1}$`] });
+  assert.equal(trieOf(hidden, true, false).count, depth);
+  assert.deepEqual(new Set(hidden.starts!()), new Set([0]));
+});
+
 test("two sides are followed as far as either can be", () => {
   const [few, many] = [makeView(chain(3000), whole), makeView(chain(4500), whole)];
   const [before, after] = [few, many].map(({ model }) => weigh(model, asked));

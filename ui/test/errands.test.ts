@@ -81,7 +81,12 @@ test("pictures of any look are those one makes oneself", async () => {
     for (const inverted of [false, true]) {
       const picture = { look, inverted, byLine: inverted };
       const asked = withLibraries(MODEL, look.libraries); // as the page has it
-      const { answer } = await errand("picture", { stacks: atOnce(stacksOf(asked)), picture });
+      const ask = (isTree: boolean) =>
+        errand("picture", { stacks: atOnce(stacksOf(asked)), picture, isTree });
+      const { answer } = await ask(false);
+      const { answer: alone } = await ask(true);
+      assert.deepEqual({ ...alone, table: null }, { ...answer, table: null });
+      assert.equal(alone.table, null);
       const model = decode(BLOCK);
       const view = makeView(model, look);
       keepFound(view, picture, answer);

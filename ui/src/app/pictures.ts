@@ -90,10 +90,12 @@ interface Asking {
   end(): void; // nobody waits for it any more
 }
 
-// What is wanted as soon as it is ready, and before that what was; null: nothing was.
+// What is wanted as soon as it is ready, and before that what was; null: nothing was. isTree: there
+// is no table of it.
 export function seen(
   model: ReadonlySignal<Model>,
   wanted: ReadonlySignal<Picture>,
+  isTree = false,
 ): ReadonlySignal<Seen | null> {
   const arrivals = signal(0);
   let shown: Seen | null = null;
@@ -118,7 +120,7 @@ export function seen(
       arrivals.value++;
     };
     const copying = inSlices(stacksOf(of), (stacks) => {
-      const running = send({ kind: "picture", of: { stacks, picture } });
+      const running = send({ kind: "picture", of: { stacks, picture, isTree } });
       mine.end = running.end;
       running.answer.then(take, () => take(null));
     }, () => take(null));

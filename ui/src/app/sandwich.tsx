@@ -65,7 +65,7 @@ function side(kind: "callers" | "callees") {
     inverted: kind === "callers",
     byLine: shape.value.byLine,
   }));
-  const shown = ready(model, wanted);
+  const shown = ready(model, wanted, true);
   const asked = inPanes<Asked | null>(["callers"], () => shown.value && {
     of: model.value, view: partOf(shown.value.view, left.value.only), weights: weights.value,
     picture: shown.value.picture, order: order.value,

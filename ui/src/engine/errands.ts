@@ -5,7 +5,8 @@
 //
 //  1. load     a packed or plain block      → what is needed of the block, what decoding made of
 //                                             it, and the first picture of it
-//  2. picture  stacks, and how to see them  → all that a tree and a table of them need
+//  2. picture  stacks, and how to see them  → all that a tree of them needs, and unless nobody
+//                                             will ask for it, a table
 //
 // An answer holds nothing that whoever asked could not find out by itself, by the same functions:
 // it is put where they look first (keepFound), and what is missing there they make. So no number
@@ -33,7 +34,7 @@ export interface Picture {
 
 export interface Asked {
   load: { data: number | ArrayBuffer; picture: Picture }; // so many pieces come, or the block
-  picture: { stacks: Stacks; picture: Picture };
+  picture: { stacks: Stacks; picture: Picture; isTree: boolean }; // isTree: of a tree alone
 }
 
 export type ErrandKind = keyof Asked;
@@ -51,9 +52,8 @@ export interface Found {
   ranks: Uint32Array;
   trie: Trie;
   skeleton: Skeleton;
-  blame: Blame;
-  places: SiteKeys;
   judged: Judged;
+  table: { blame: Blame; places: SiteKeys } | null;
 }
 
 export interface Loaded {
@@ -79,23 +79,26 @@ export type Said =
   | { is: "done"; answer: Loaded | Found }
   | { is: "failed"; why: string };
 
-function find(view: View, { inverted, byLine }: Picture): Found {
+function find(view: View, { inverted, byLine }: Picture, isTree = false): Found {
   const names = frameNames(view.model, byLine);
   const trie = trieOf(view, inverted, byLine);
   const skeleton = ownSkeleton(trie);
   return {
-    names, ranks: textRanks(view.model), trie: narrowed(trie), skeleton, blame: view.blame,
-    places: siteKeys(view, "place"), judged: view.judged,
+    names, ranks: textRanks(view.model), trie: narrowed(trie), skeleton, judged: view.judged,
+    table: isTree ? null : { blame: view.blame, places: siteKeys(view, "place") },
   };
 }
 
 // Puts what was found of a picture where the engine looks for it.
 export function keepFound(view: View, { inverted, byLine }: Picture, found: Found): void {
+  const { table } = found;
   keepNames(view.model, byLine, found.names, found.ranks);
   keepTrie(view, inverted, byLine, found.trie);
   keepSkeleton(found.trie, found.skeleton);
-  view.blame = found.blame;
-  siteKeys(view, "place", found.places);
+  if (!table)
+    return;
+  view.blame = table.blame;
+  siteKeys(view, "place", table.places);
 }
 
 // A copy, that can be given away: an array is sent with all of the block that it lies in.
@@ -145,8 +148,8 @@ const runners: {
   [K in ErrandKind]: (of: Asked[K], tell: Tell, next: Supply["next"]) => Promise<Answers[K]>
 } = {
   load,
-  picture: async ({ stacks, picture }) =>
-    find(makeView(stacks as Model, picture.look), picture),
+  picture: async ({ stacks, picture, isTree }) =>
+    find(makeView(stacks as Model, picture.look), picture, isTree),
 };
 
 // next: of a block that comes in pieces, those that follow.

@@ -76,6 +76,9 @@ export interface View {
   shows(frame: number): boolean;
   // Whether a node's is: one that is also within what is in focus, if anything is.
   showsNode(node: number): boolean;
+  // Per node, the one from which on outwards all frames lie that a stack at it shows, that one's
+  // among them; 0: no such node is known. So stacks with one such node show the same. Not of parts.
+  starts?(): Uint32Array;
   // The frame shown in place of one: that of its library where that is one frame, else itself.
   standsFor(frame: number): number;
   // The frame a stack is blamed on, or NONE: of those shown when runtime frames are folded, whether
@@ -364,6 +367,19 @@ class StackView implements View {
 
   showsNode(node: number): boolean {
     return (!this.within || this.within[node] !== 0) && this.shows(this.model.nodes.frame[node]);
+  }
+
+  starts(): Uint32Array {
+    const { model: { nodes }, filter } = this;
+    const [callers, hide] = [filter?.callers ?? 0, filter?.hide ?? 0];
+    const starts = new Uint32Array(nodes.count);
+    for (let n = 1; n < nodes.count; n++) {
+      const bits = callers ? filter!.bits[nodes.frame[n]] : 0;
+      const isStart = callers ? (bits & callers) !== 0 : this.showsNode(n);
+      // Where a callee is hidden, what is shown may depend on what is inside of it.
+      starts[n] = !isStart ? starts[nodes.parent[n]] : bits & hide ? 0 : n;
+    }
+    return starts;
   }
 
   get blame(): Blame {

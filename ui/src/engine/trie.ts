@@ -139,19 +139,26 @@ function inOrderOfNodes(model: Model): Uint32Array {
 
 // How many frames of each stack there is room for; 0: for all of them. Stacks share their outer
 // ends: from the inside out each has those to itself, and all together are as many frames as there
-// are stacks times how deep they are.
+// are stacks times how deep they are; those that show the same count once.
 export function reachOf(view: View, most: number): number {
   const { nodes, sites } = view.model;
+  const starts = view.starts?.();
+  const isCounted = new Uint8Array(starts ? nodes.count : 0);
   const depth = new Uint32Array(nodes.count); // with frames that are shown wherever they stand
   for (let n = 1; n < nodes.count; n++)
     depth[n] = depth[nodes.parent[n]] + Number(view.showsNode(n));
   const stacks: number[] = []; // by depth
   let left = 0;
-  for (let i = 0; i < sites.count; i++)
-    if (view.wanted[i]) {
-      stacks[depth[sites.node[i]]] = (stacks[depth[sites.node[i]]] ?? 0) + 1;
-      left++;
-    }
+  for (let i = 0; i < sites.count; i++) {
+    const start = starts ? starts[sites.node[i]] : 0;
+    if (!view.wanted[i] || isCounted[start])
+      continue;
+    const at = depth[start || sites.node[i]];
+    stacks[at] = (stacks[at] ?? 0) + 1;
+    left++;
+    if (start)
+      isCounted[start] = 1;
+  }
   let sum = 0;
   for (let reach = 0; reach < stacks.length; reach++) {
     left -= stacks[reach] ?? 0;
@@ -162,9 +169,13 @@ export function reachOf(view: View, most: number): number {
   return 0;
 }
 
-// Neighbours share most of their frames: from where they part, the path is made anew.
+// Neighbours share most of their frames: from where they part, the path is made anew. Stacks that
+// show the same because they part inside of all that is shown are read once.
 function readStacks(view: View, inverted: boolean, builder: Builder, reach: number) {
   const { model } = view;
+  const starts = view.starts?.();
+  const leafFrom = new Uint32Array(starts ? model.nodes.count : 0); // 0: not known
+  const isCut = new Uint8Array(leafFrom.length);
   let nCut = 0;
   const leaf = new Uint32Array(model.sites.count).fill(NONE);
   let before = new Uint32Array(64);
@@ -177,8 +188,15 @@ function readStacks(view: View, inverted: boolean, builder: Builder, reach: numb
       leaf[site] = endOf(view, site, builder);
       continue;
     }
+    const start = starts ? starts[model.sites.node[site]] : 0;
+    if (start && leafFrom[start]) {
+      leaf[site] = leafFrom[start];
+      nCut += isCut[start];
+      continue;
+    }
     let n = view.readFrames(site, reach ? reach + 1 : Infinity);
-    if (reach && n > reach) {
+    const goesOn = reach !== 0 && n > reach;
+    if (goesOn) {
       n = reach;
       nCut++;
     }
@@ -198,6 +216,10 @@ function readStacks(view: View, inverted: boolean, builder: Builder, reach: numb
     }
     nBefore = n;
     leaf[site] = paths[n];
+    if (start) {
+      leafFrom[start] = leaf[site];
+      isCut[start] = Number(goesOn);
+    }
   }
   return { leaf, nCut };
 }
