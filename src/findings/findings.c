@@ -268,7 +268,7 @@ static void follow_places(struct tide_subject *subject)
     subject->run_ns = 0;
   if (image->lacks & TIDE_LACK_CLOCK || !image->n_snapshots || !subject->run_ns)
     return;
-  struct tide_timeline *timeline = tide_timeline_new(image);
+  struct tide_timeline *timeline = tide_timeline_new(image, NULL, 0);
   subject->has_course = pick_moments(subject, timeline, looks, growing);
   if (subject->has_course) {
     tell_courses(subject, timeline, looks, growing);

@@ -56,6 +56,12 @@ static inline struct tide_snapshot_row tide_snapshot_row_at(const struct tide_sn
   return snapshot->packed ? tide_snapshot_row_unpacked(snapshot, i) : snapshot->rows[i];
 }
 
+static inline uint32_t tide_snapshot_row_stack(const struct tide_snapshot *snapshot, size_t i)
+{
+  return snapshot->packed ? (uint32_t)tide_columns_get(snapshot->packed, i, 0)
+                          : snapshot->rows[i].stack;
+}
+
 // Where the row of a stack is; n_rows: it has none.
 size_t tide_snapshot_find(const struct tide_snapshot *snapshot, uint32_t stack);
 

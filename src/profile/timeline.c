@@ -10,51 +10,68 @@
 
 #include <stdlib.h>
 
-static bool is_live(const struct tide_snapshot_row *row)
+static bool is_live(const struct tide_snapshot *snapshot, size_t row)
 {
-  return row->live_bytes > 0 || row->live_blocks > 0;
+  return tide_snapshot_row_live(snapshot, row, true) > 0 ||
+         tide_snapshot_row_live(snapshot, row, false) > 0;
 }
 
+struct wish {
+  const struct tide_image *image;
+  const uint8_t *stacks; // per frame, whether it is asked for; NULL: all are
+};
+
 // Counts the points of each stack into first[stack + 1], and adds them up.
-static size_t *find_firsts(const struct tide_image *image)
+static size_t *find_firsts(const struct wish *wish)
 {
+  const struct tide_image *image = wish->image;
   size_t *first = tide_alloc_array(image->n_frames + 1, sizeof *first);
-  for (size_t s = 0; s < image->n_snapshots; s++)
-    for (size_t i = 0; i < image->snapshots[s].n_rows; i++) {
-      const struct tide_snapshot_row row = tide_snapshot_row_at(&image->snapshots[s], i);
-      if (is_live(&row))
-        first[row.stack + 1]++;
+  for (size_t s = 0; s < image->n_snapshots; s++) {
+    const struct tide_snapshot *snapshot = &image->snapshots[s];
+    for (size_t i = 0; i < snapshot->n_rows; i++) {
+      uint32_t stack = tide_snapshot_row_stack(snapshot, i);
+      if ((!wish->stacks || wish->stacks[stack]) && is_live(snapshot, i))
+        first[stack + 1]++;
     }
+  }
   for (size_t i = 0; i < image->n_frames; i++)
     first[i + 1] += first[i];
   return first;
 }
 
-static struct tide_timeline_point *find_points(const struct tide_image *image, const size_t *first)
+static struct tide_timeline_point *find_points(const struct wish *wish, const size_t *first)
 {
+  const struct tide_image *image = wish->image;
   struct tide_timeline_point *points = tide_alloc_array(first[image->n_frames], sizeof *points);
   TIDE_CLEANUP_FREE size_t *next = tide_alloc_array(image->n_frames, sizeof *next);
   for (size_t i = 0; i < image->n_frames; i++)
     next[i] = first[i];
-  for (size_t s = 0; s < image->n_snapshots; s++)
-    for (size_t i = 0; i < image->snapshots[s].n_rows; i++) {
-      const struct tide_snapshot_row row = tide_snapshot_row_at(&image->snapshots[s], i);
-      if (is_live(&row))
-        points[next[row.stack]++] = (struct tide_timeline_point){(uint32_t)s, (uint32_t)i};
+  for (size_t s = 0; s < image->n_snapshots; s++) {
+    const struct tide_snapshot *snapshot = &image->snapshots[s];
+    for (size_t i = 0; i < snapshot->n_rows; i++) {
+      uint32_t stack = tide_snapshot_row_stack(snapshot, i);
+      if ((!wish->stacks || wish->stacks[stack]) && is_live(snapshot, i))
+        points[next[stack]++] = (struct tide_timeline_point){(uint32_t)s, (uint32_t)i};
     }
+  }
   return points;
 }
 
-struct tide_timeline *tide_timeline_new(const struct tide_image *image)
+struct tide_timeline *tide_timeline_new(const struct tide_image *image, const uint32_t *stacks,
+                                        size_t n_stacks)
 {
   struct tide_timeline *timeline = tide_alloc(sizeof *timeline);
+  TIDE_CLEANUP_FREE uint8_t *wanted = stacks ? tide_alloc_array(image->n_frames + 1, 1) : NULL;
+  const struct wish wish = {image, wanted};
+  for (size_t i = 0; wanted && i < n_stacks; i++)
+    wanted[stacks[i]] = 1;
   timeline->image = image;
   timeline->n_times = image->n_snapshots;
   timeline->times_ns = tide_alloc_array(image->n_snapshots, sizeof *timeline->times_ns);
   for (size_t i = 0; i < image->n_snapshots; i++)
     timeline->times_ns[i] = image->snapshots[i].time_ns;
-  timeline->first = find_firsts(image);
-  timeline->points = find_points(image, timeline->first);
+  timeline->first = find_firsts(&wish);
+  timeline->points = find_points(&wish, timeline->first);
   return timeline;
 }
 

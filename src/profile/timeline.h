@@ -3,8 +3,9 @@
 // Live bytes or blocks of stacks over time: one value per snapshot of an image, for a stack or for
 // all the stacks of a row of some table, and how much of that was never given back.
 //
-// A timeline refers to the image it was made from and must not outlive it. It is made once, in one
-// pass over all rows of all snapshots; a curve then costs what the stacks asked for have rows.
+// A timeline refers to the image it was made from and must not outlive it. It is made once, in two
+// passes over all rows of all snapshots, of the stacks that will be asked for or, where nobody says
+// which, of all; a curve then costs what the stacks asked for have rows.
 #pragma once
 #include "model/model.h"
 #include "profile/question.h"
@@ -21,7 +22,9 @@ struct tide_timeline {
   struct tide_timeline_point *points; // where anything was live, by stack, then by time
 };
 
-struct tide_timeline *tide_timeline_new(const struct tide_image *image);
+// stacks NULL: all of them.
+struct tide_timeline *tide_timeline_new(const struct tide_image *image, const uint32_t *stacks,
+                                        size_t n_stacks);
 void tide_timeline_free(struct tide_timeline *timeline); // NULL is fine
 
 // Fills n_times values each, summed over stacks that are all different:

@@ -447,7 +447,8 @@ void tide_report_table_write(const struct tide_screen *screen, struct tide_view 
   drop_extra(&t);
   share_out(&t);
   if (t.columns.curve)
-    t.timeline = tide_timeline_new(view->profile->image);
+    t.timeline = tide_timeline_new(view->profile->image, groups->stacks,
+                                   groups->first ? groups->first[t.n_shown] : 0);
   write_matched(&t);
   if (!options->filters || view->wanted)
     write_heading(&t);

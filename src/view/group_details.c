@@ -150,12 +150,14 @@ void tide_groups_tell_fates(struct tide_groups *groups, const struct tide_image 
   if (!groups->stacks || groups->kind == TIDE_GROUP_PAGES || image->n_snapshots < MOMENTS_LEAST ||
       image->end_ns <= image->start_ns || image->lacks & (TIDE_LACK_BLOCKS | TIDE_LACK_LIVE))
     return;
-  struct tide_timeline *timeline = tide_timeline_new(image);
+  n = n < groups->n ? n : groups->n;
+  struct tide_timeline *timeline =
+      tide_timeline_new(image, groups->stacks + groups->first[0], groups->first[n]);
   TIDE_CLEANUP_FREE int64_t *values = tide_alloc_array(2 * timeline->n_times, sizeof *values);
   int64_t *live = values, *kept = values + timeline->n_times;
   const struct curve curve = {timeline, live, kept, image->start_ns,
                               image->end_ns - image->start_ns};
-  for (size_t i = 0; i < groups->n && i < n; i++) {
+  for (size_t i = 0; i < n; i++) {
     size_t first = groups->first[i], n_stacks = groups->first[i + 1] - first;
     tide_timeline_sum(timeline, groups->stacks + first, n_stacks, TIDE_UNIT_BLOCKS, live, kept);
     groups->items[i].fate = fate_of(&curve, &groups->items[i]);

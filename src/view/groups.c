@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/lookup.h"
+#include "base/order.h"
 #include "model/call_words.h"
 #include "view/paths.h"
 
@@ -99,15 +100,6 @@ static int by_kind(const void *left, const void *right, void *context)
   }
 }
 
-static int by_pointer(const void *left, const void *right)
-{
-  const struct entry *a = left, *b = right;
-  int order = (a->frame > b->frame) - (a->frame < b->frame);
-  if (!order)
-    order = compare_number(a->call, b->call);
-  return order ? order : compare_number(a->site, b->site);
-}
-
 // The innermost scope of a stack; 0: it has none.
 static uint32_t scope_of(const struct tide_image *image, uint32_t stack)
 {
@@ -183,6 +175,27 @@ static uint32_t stack_of_entry(const struct gathering *g, size_t entry_idx)
   return g->view->profile->sites[g->entries[entry_idx].site].stack;
 }
 
+// By culprit, then by call, then as they are, by site.
+static void sort_entries(struct gathering *g)
+{
+  const size_t n = g->n_entries;
+  TIDE_CLEANUP_FREE uint32_t *order = tide_alloc_array(n + 1, sizeof *order);
+  TIDE_CLEANUP_FREE uint64_t *keys = tide_alloc_array(n + 1, sizeof *keys);
+  for (size_t i = 0; i < n; i++)
+    order[i] = (uint32_t)i;
+  for (size_t i = 0; i < n; i++)
+    keys[i] = g->entries[i].call;
+  tide_order_by(order, n, keys);
+  for (size_t i = 0; i < n; i++)
+    keys[i] = (uintptr_t)g->entries[i].frame;
+  tide_order_by(order, n, keys);
+  struct entry *sorted = tide_alloc_array(n + 1, sizeof *sorted);
+  for (size_t i = 0; i < n; i++)
+    sorted[i] = g->entries[order[i]];
+  free(g->entries);
+  g->entries = sorted;
+}
+
 static void make_heads(struct gathering *g)
 {
   bool by_crate = g->groups->kind == TIDE_GROUP_CRATE;
@@ -190,7 +203,7 @@ static void make_heads(struct gathering *g)
   bool by_stack = tide_group_kind_is_stacks(g->groups->kind);
   g->heads = tide_alloc_array(g->n_entries + 1, sizeof *g->heads);
   if (!by_stack)
-    qsort(g->entries, g->n_entries, sizeof *g->entries, by_pointer);
+    sort_entries(g);
   for (size_t i = 0; i < g->n_entries; i++) {
     const struct tide_named_frame *frame = g->entries[i].frame;
     if (i && !by_stack && frame == g->entries[i - 1].frame &&
@@ -211,15 +224,28 @@ static void make_heads(struct gathering *g)
 
 static void add_head(struct gathering *g, const struct head *head, size_t group_idx)
 {
-  const struct tide_profile *profile = g->view->profile;
   struct tide_group *group = &g->groups->items[group_idx];
-  for (size_t i = head->first; i < head->first + head->n; i++) {
-    uint32_t site = g->entries[i].site;
-    tide_group_add_site(group, &profile->sites[site]);
-    g->groups->of_site[site] = (uint32_t)group_idx + 1;
-  }
+  for (size_t i = head->first; i < head->first + head->n; i++)
+    g->groups->of_site[g->entries[i].site] = (uint32_t)group_idx + 1;
   if (head->frame && (!group->frame || head->frame->pc < group->frame->pc))
     group->frame = head->frame; // the same one in every run
+}
+
+// The numbers of a million sites lie by rising stack: in that order one waits for memory least.
+static void add_numbers(struct gathering *g)
+{
+  const struct tide_profile *profile = g->view->profile;
+  const size_t n_frames = profile->image->n_frames;
+  TIDE_CLEANUP_FREE uint32_t *site_of = tide_alloc_array(n_frames + 1, sizeof *site_of);
+  for (uint32_t i = 0; i < profile->n_sites; i++)
+    if (g->groups->of_site[i])
+      site_of[profile->sites[i].stack] = i + 1;
+  for (size_t stack = 0; stack < n_frames; stack++) {
+    if (!site_of[stack])
+      continue;
+    uint32_t site = site_of[stack] - 1;
+    tide_group_add_site(&g->groups->items[g->groups->of_site[site] - 1], &profile->sites[site]);
+  }
 }
 
 static void fold_heads(struct gathering *g)
@@ -240,6 +266,7 @@ static void fold_heads(struct gathering *g)
     groups->items[groups->n - 1].crate = head->crate ? tide_strdup(head->crate) : NULL;
     add_head(g, head, groups->n - 1);
   }
+  add_numbers(g);
 }
 
 // What weighs nothing is no row.

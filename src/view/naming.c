@@ -6,6 +6,7 @@
 #include "view/naming.h"
 
 #include "base/alloc.h"
+#include "base/lookup.h"
 #include "model/stored_names.h"
 #include "view/resolver.h"
 
@@ -38,6 +39,11 @@ struct tide_naming {
   size_t n_wrappers, cap_wrappers;
   char **made; // names of ours
   size_t n_made, cap_made;
+  // By function, file and module, as they lie in memory: what their layer is. Addresses are many
+  // more than what they are called.
+  struct tide_intern judged;
+  enum tide_layer *layers;
+  size_t cap_layers;
   uint8_t *in_library; // module index -> 1: no, 2: all its code is a library's; 0: not asked
   uint8_t *noted;      // node -> enum noted; NULL: nothing noted
 };
@@ -184,6 +190,8 @@ void tide_naming_free(struct tide_naming *naming)
     tide_resolver_free(naming->resolver);
   tide_told_names_done(&naming->told);
   free(naming->ids);
+  tide_intern_done(&naming->judged);
+  free(naming->layers);
   free(naming->in_library);
   free(naming->noted);
   for (size_t i = 0; i < naming->n_made; i++)
@@ -246,10 +254,17 @@ static void fold_wrapper(const struct tide_naming *naming, struct tide_named_fra
     frame->layer = TIDE_LAYER_ALLOCATOR;
 }
 
-static void judge_frame(const struct tide_naming *naming, struct tide_named_frame *frame)
+static void judge_frame(struct tide_naming *naming, struct tide_named_frame *frame)
 {
   const char *path = tide_naming_module_path(naming, frame);
-  frame->layer = tide_rules_judge(naming->rules, frame->function, frame->file, path);
+  const char *const key[] = {frame->function, frame->file, path};
+  size_t n_before = naming->judged.n;
+  uint32_t id = tide_intern_add(&naming->judged, key, sizeof key);
+  if (naming->judged.n > n_before) {
+    TIDE_GROW(naming->layers, n_before, naming->cap_layers);
+    naming->layers[id] = tide_rules_judge(naming->rules, frame->function, frame->file, path);
+  }
+  frame->layer = naming->layers[id];
   if (naming->n_wrappers)
     fold_wrapper(naming, frame);
 }

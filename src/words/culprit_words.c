@@ -68,10 +68,11 @@ static char *since_words(const struct tide_groups *groups, const struct tide_ima
   if (image->lacks & TIDE_LACK_CLOCK || peak == image->n_snapshots ||
       image->n_snapshots < MOMENTS_LEAST || !groups->first)
     return tide_strdup("");
-  struct tide_timeline *timeline = tide_timeline_new(image);
+  const uint32_t *stacks = groups->stacks + groups->first[0];
+  size_t n_stacks = groups->first[1] - groups->first[0];
+  struct tide_timeline *timeline = tide_timeline_new(image, stacks, n_stacks);
   TIDE_CLEANUP_FREE int64_t *live = tide_alloc_array(timeline->n_times, sizeof *live);
-  tide_timeline_sum(timeline, groups->stacks + groups->first[0],
-                    groups->first[1] - groups->first[0], TIDE_UNIT_BYTES, live, NULL);
+  tide_timeline_sum(timeline, stacks, n_stacks, TIDE_UNIT_BYTES, live, NULL);
   while (at > 0 && live[at - 1] >= groups->items[0].measure / 2)
     at--;
   uint64_t ns = timeline->times_ns[at];

@@ -58,7 +58,7 @@ static const int64_t hand_made[5][N_FRAMES] = {
 static void curves_of_single_stacks(void **state)
 {
   struct tide_image image = image_of(5, hand_made);
-  struct tide_timeline *timeline = tide_timeline_new(&image);
+  struct tide_timeline *timeline = tide_timeline_new(&image, NULL, 0);
   int64_t live[5], kept[5];
   assert_int_equal(timeline->n_times, 5);
   assert_int_equal(timeline->times_ns[4], 1500);
@@ -83,7 +83,7 @@ static void curves_of_single_stacks(void **state)
 static void curves_of_several_stacks_add_up(void **state)
 {
   struct tide_image image = image_of(5, hand_made);
-  struct tide_timeline *timeline = tide_timeline_new(&image);
+  struct tide_timeline *timeline = tide_timeline_new(&image, NULL, 0);
   int64_t live[5], kept[5];
   tide_timeline_sum(timeline, (uint32_t[]){3, 1, 2}, 3, TIDE_UNIT_BYTES, live, kept);
   assert_values(live, 5, 150, 100, 160, 60, 70);
@@ -101,7 +101,7 @@ static void curves_of_several_stacks_add_up(void **state)
 static void image_without_snapshots_has_no_curve(void **state)
 {
   struct tide_image image = {.n_frames = 3, .start_ns = 5, .end_ns = 5};
-  struct tide_timeline *timeline = tide_timeline_new(&image);
+  struct tide_timeline *timeline = tide_timeline_new(&image, NULL, 0);
   int64_t columns[4] = {9, 9, 9, 9};
   assert_int_equal(timeline->n_times, 0);
   tide_timeline_sum(timeline, (uint32_t[]){2}, 1, TIDE_UNIT_BYTES, NULL, NULL);
@@ -177,7 +177,7 @@ static void random_captures_agree_with_the_definition(void **state)
     struct tide_capture *capture = tide_gen_capture(seed, 30);
     for (size_t k = 0; k < capture->n_images; k++) {
       const struct tide_image *image = &capture->images[k];
-      struct tide_timeline *timeline = tide_timeline_new(image);
+      struct tide_timeline *timeline = tide_timeline_new(image, NULL, 0);
       TIDE_CLEANUP_FREE uint32_t *stacks = tide_alloc_array(image->n_frames, sizeof *stacks);
       size_t n = 0;
       for (uint32_t stack = 0; stack < image->n_frames; stack++)
@@ -185,6 +185,9 @@ static void random_captures_agree_with_the_definition(void **state)
           stacks[n++] = stack;
       compare(timeline, stacks, n);
       compare(timeline, stacks, n ? 1 : 0);
+      tide_timeline_free(timeline);
+      timeline = tide_timeline_new(image, stacks, n); // of these alone
+      compare(timeline, stacks, n);
       tide_timeline_free(timeline);
     }
     tide_capture_free(capture);
@@ -198,7 +201,7 @@ static void kept_is_part_of_live(void **state)
   struct tide_capture *capture = tide_gen_program(5, 400, 40);
   struct tide_image *image = capture->images;
   image->end_ns = 400000000;
-  struct tide_timeline *timeline = tide_timeline_new(image);
+  struct tide_timeline *timeline = tide_timeline_new(image, NULL, 0);
   TIDE_CLEANUP_FREE uint32_t *stacks = tide_alloc_array(image->n_sites, sizeof *stacks);
   for (size_t i = 0; i < image->n_sites; i++)
     stacks[i] = image->sites[i].stack;
