@@ -114,23 +114,18 @@ static void find_tops(const struct tide_image *image, const double *sums, double
     tops[i] = sums[i] >= least ? (uint32_t)i : tops[image->frames[i].parent];
 }
 
-static int by_pair(const void *left, const void *right)
+// Whether there are more than so many different ones.
+static bool has_more_pairs(const struct first *f, const uint32_t *tops, size_t n_most)
 {
-  uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-  return (a > b) - (a < b);
-}
-
-static size_t count_pairs(const struct first *f, const uint32_t *tops, uint64_t *pairs)
-{
-  size_t n = 0, n_different = 0;
-  for (size_t i = 0; i < f->profile->n_sites; i++)
+  struct tide_intern pairs = {0};
+  for (size_t i = 0; i < f->profile->n_sites && pairs.n <= n_most; i++) {
+    const uint32_t pair[] = {is_shown(f, i) ? f->place_of[i] : UINT32_MAX, tops[f->cuts[i]]};
     if (is_cut(f, i))
-      pairs[n++] =
-          (uint64_t)(is_shown(f, i) ? f->place_of[i] : UINT32_MAX) << 32 | tops[f->cuts[i]];
-  qsort(pairs, n, sizeof *pairs, by_pair);
-  for (size_t i = 0; i < n; i++)
-    n_different += !i || pairs[i] != pairs[i - 1];
-  return n_different;
+      tide_intern_add(&pairs, pair, sizeof pair);
+  }
+  bool has_more = pairs.n > n_most;
+  tide_intern_done(&pairs);
+  return has_more;
 }
 
 static void cut(struct first *f, const double *shares)
@@ -139,7 +134,6 @@ static void cut(struct first *f, const double *shares)
   const size_t n_sites = f->profile->n_sites;
   TIDE_CLEANUP_FREE double *sums = tide_alloc_array(image->n_frames + 1, sizeof *sums);
   TIDE_CLEANUP_FREE uint32_t *tops = tide_alloc_array(image->n_frames + 1, sizeof *tops);
-  TIDE_CLEANUP_FREE uint64_t *pairs = tide_alloc_array(n_sites + 1, sizeof *pairs);
   for (size_t i = 0; i < n_sites; i++)
     if (is_cut(f, i))
       sums[f->cuts[i]] += shares[i];
@@ -150,7 +144,7 @@ static void cut(struct first *f, const double *shares)
   do {
     find_tops(image, sums, least, tops);
     least *= RAISED;
-  } while (count_pairs(f, tops, pairs) > n_most && least <= RAISED * sums[0]);
+  } while (has_more_pairs(f, tops, n_most) && least <= RAISED * sums[0]);
   for (size_t i = 0; i < n_sites; i++) {
     if (!is_cut(f, i))
       continue;

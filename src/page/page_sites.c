@@ -7,15 +7,12 @@
 #include "page/page_sites.h"
 
 #include "base/alloc.h"
+#include "base/order.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MEASURES = 8 };
-
-struct ranked {
-  double share;
-  uint32_t index, stack;
-};
 
 static void measures_of(const struct tide_profile_site *site, double out[MEASURES])
 {
@@ -54,13 +51,6 @@ static double share_of(const struct tide_profile_site *site, double of_kind[][ME
   return largest;
 }
 
-static int by_falling_share(const void *left, const void *right)
-{
-  const struct ranked *a = left, *b = right;
-  int order = (a->share < b->share) - (a->share > b->share);
-  return order ? order : (a->stack > b->stack) - (a->stack < b->stack);
-}
-
 static double *shares_of(const struct tide_profile *profile)
 {
   double of_kind[TIDE_SITE_LOST + 1][MEASURES] = {{0}};
@@ -71,20 +61,42 @@ static double *shares_of(const struct tide_profile *profile)
   return shares;
 }
 
+static uint64_t falling_share(double share)
+{
+  uint64_t bits = 0; // of what is not below zero they rise with it
+  if (share > 0)
+    memcpy(&bits, &share, sizeof bits);
+  return ~bits;
+}
+
+// Indexes of the sites: by falling share, then by rising stack.
+static uint32_t *rank_sites(const struct tide_profile *profile, const double *shares)
+{
+  const size_t n = profile->n_sites;
+  uint32_t *order = tide_alloc_array(n + 1, sizeof *order);
+  TIDE_CLEANUP_FREE uint64_t *keys = tide_alloc_array(n + 1, sizeof *keys);
+  for (size_t i = 0; i < n; i++)
+    order[i] = (uint32_t)i;
+  for (size_t i = 0; i < n; i++)
+    keys[i] = profile->sites[i].stack;
+  tide_order_by(order, n, keys);
+  for (size_t i = 0; i < n; i++)
+    keys[i] = falling_share(shares[i]);
+  tide_order_by(order, n, keys);
+  return order;
+}
+
 uint8_t *tide_page_sites_that_go(const struct tide_profile *profile, const double *shares,
                                  size_t n_keep)
 {
   uint8_t *goes = tide_alloc_array(profile->n_sites + 1, 1);
   if (n_keep >= profile->n_sites)
     return goes;
-  TIDE_CLEANUP_FREE struct ranked *ranks = tide_alloc_array(profile->n_sites, sizeof *ranks);
-  for (size_t i = 0; i < profile->n_sites; i++)
-    ranks[i] = (struct ranked){shares[i], (uint32_t)i, profile->sites[i].stack};
-  qsort(ranks, profile->n_sites, sizeof *ranks, by_falling_share);
+  TIDE_CLEANUP_FREE uint32_t *order = rank_sites(profile, shares);
   for (size_t i = 0, n_left = n_keep; i < profile->n_sites; i++) {
-    bool is_lost = ranks[i].share > 1;
-    bool stays = is_lost || (n_left && ranks[i].share >= 0);
-    goes[ranks[i].index] = !stays;
+    double share = shares[order[i]];
+    bool is_lost = share > 1, stays = is_lost || (n_left && share >= 0);
+    goes[order[i]] = !stays;
     n_left -= !is_lost && stays;
   }
   return goes;
@@ -110,81 +122,79 @@ static void number_kept(struct tide_page_sites *sites, const struct tide_profile
   sites->n = sites->n_kept;
 }
 
-struct member { // of a gathering
-  const struct tide_named_frame *place;
-  uint32_t top;
-  bool of_pages;
-  uint32_t index, stack;
-};
-
-static int by_gathering(const void *left, const void *right)
+// Puts the gathered, which come by rising stack, together by what they are gathered by. Where
+// frames lie in memory tells which are the same, and must not tell anything else.
+static void sort_gathered(struct tide_page_sites *sites, const struct tide_profile *profile,
+                          const struct tide_page_gathering *gathering)
 {
-  const struct member *a = left, *b = right;
-  int order = (a->of_pages > b->of_pages) - (a->of_pages < b->of_pages);
-  if (!order)
-    order =
-        ((uintptr_t)a->place > (uintptr_t)b->place) - ((uintptr_t)a->place < (uintptr_t)b->place);
-  if (!order)
-    order = (a->top > b->top) - (a->top < b->top);
-  return order ? order : (a->stack > b->stack) - (a->stack < b->stack);
+  const size_t n = sites->n_gathered;
+  TIDE_CLEANUP_FREE uint32_t *order = tide_alloc_array(n + 1, sizeof *order);
+  TIDE_CLEANUP_FREE uint64_t *keys = tide_alloc_array(n + 1, sizeof *keys);
+  for (size_t i = 0; i < n; i++)
+    order[i] = (uint32_t)i;
+  for (size_t i = 0; i < n; i++)
+    keys[i] = gathering->tops[sites->gathered[i]];
+  tide_order_by(order, n, keys);
+  for (size_t i = 0; i < n; i++)
+    keys[i] = (uintptr_t)gathering->places[sites->gathered[i]];
+  tide_order_by(order, n, keys);
+  for (size_t i = 0; i < n; i++)
+    keys[i] = profile->sites[sites->gathered[i]].kind == TIDE_SITE_PAGES;
+  tide_order_by(order, n, keys);
+  for (size_t i = 0; i < n; i++)
+    keys[i] = sites->gathered[i];
+  for (size_t i = 0; i < n; i++)
+    sites->gathered[i] = (uint32_t)keys[order[i]];
 }
 
-// Where frames lie in memory tells which are the same, and must not tell anything else.
+static struct tide_page_other other_of(const struct tide_profile *profile,
+                                       const struct tide_page_gathering *gathering, uint32_t index)
+{
+  return (struct tide_page_other){.place = gathering->places[index],
+                                  .top = gathering->tops[index],
+                                  .of_pages = profile->sites[index].kind == TIDE_SITE_PAGES};
+}
+
+static bool is_same_gathering(const struct tide_page_other *a, const struct tide_page_other *b)
+{
+  return a->of_pages == b->of_pages && a->place == b->place && a->top == b->top;
+}
+
+struct members { // who is gathered, and where its stack is
+  const uint32_t *gathered;
+  const struct tide_profile_site *sites;
+};
+
 static int by_first_stack(const void *left, const void *right, void *context)
 {
   const struct tide_page_other *a = left, *b = right;
-  const struct member *members = context;
-  uint32_t x = members[a->first].stack, y = members[b->first].stack;
+  const struct members *members = context;
+  uint32_t x = members->sites[members->gathered[a->first]].stack;
+  uint32_t y = members->sites[members->gathered[b->first]].stack;
   return (x > y) - (x < y);
-}
-
-static struct member *members_of(const struct tide_page_sites *sites,
-                                 const struct tide_profile *profile,
-                                 const struct tide_page_gathering *gathering)
-{
-  struct member *members = tide_alloc_array(sites->n_gathered + 1, sizeof *members);
-  for (size_t i = 0; i < sites->n_gathered; i++) {
-    uint32_t index = sites->gathered[i];
-    const struct tide_profile_site *site = &profile->sites[index];
-    members[i] = (struct member){
-        .place = gathering->places[index],
-        .top = gathering->tops[index],
-        .of_pages = site->kind == TIDE_SITE_PAGES,
-        .index = index,
-        .stack = site->stack,
-    };
-  }
-  return members;
-}
-
-static bool is_same_gathering(const struct member *a, const struct member *b)
-{
-  return a->of_pages == b->of_pages && a->place == b->place && a->top == b->top;
 }
 
 static void number_gathered(struct tide_page_sites *sites, const struct tide_profile *profile,
                             const struct tide_page_gathering *gathering)
 {
-  TIDE_CLEANUP_FREE struct member *members = members_of(sites, profile, gathering);
-  if (sites->n_gathered)
-    qsort(members, sites->n_gathered, sizeof *members, by_gathering);
+  struct members members = {sites->gathered, profile->sites};
+  sort_gathered(sites, profile, gathering);
   for (size_t i = 0; i < sites->n_gathered; i++) {
-    const struct member *member = &members[i];
-    sites->gathered[i] = member->index;
-    if (!i || !is_same_gathering(member, &members[i - 1])) {
+    struct tide_page_other other = other_of(profile, gathering, sites->gathered[i]);
+    other.first = i;
+    if (!i || !is_same_gathering(&other, &sites->others[sites->n_others - 1])) {
       TIDE_GROW(sites->others, sites->n_others, sites->cap_others);
-      sites->others[sites->n_others++] =
-          (struct tide_page_other){member->place, member->top, member->of_pages, i, 0};
+      sites->others[sites->n_others++] = other;
     }
     sites->others[sites->n_others - 1].n++;
   }
   if (sites->n_others)
-    qsort_r(sites->others, sites->n_others, sizeof *sites->others, by_first_stack, members);
+    qsort_r(sites->others, sites->n_others, sizeof *sites->others, by_first_stack, &members);
   for (size_t i = 0; i < sites->n_others; i++) {
     const struct tide_page_other *other = &sites->others[i];
     sites->n++;
     for (size_t k = other->first; k < other->first + other->n; k++)
-      sites->of_stack[members[k].stack] = (uint32_t)sites->n;
+      sites->of_stack[profile->sites[sites->gathered[k]].stack] = (uint32_t)sites->n;
   }
 }
 
