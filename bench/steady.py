@@ -2,12 +2,13 @@
 """What a service pays that always records samples: by the second, its beginning and end apart.
 
 A program that is started twice differs from itself by a percent, by the addresses it was given, so
-one percent is told by many starts, not by long runs. A session starts the program plain, plain once
-more and recorded, lets each work once unmeasured, and asks them in turns; all that belongs to the
-program, tidemark too, is on one core. What disturbs a turn makes it longer, never shorter: of a
-session the lower quartiles of the turns are compared (of rates the upper ones), and of sessions the
-median is told, with the interval that holds the true one in 95 of 100 cases. Sessions of several
-runs of this are taken together (`--keep`), so none has to hold the machine for long.
+a percent is not to be told of two processes. Here a recorded process is compared with itself: at a
+signal its calls go past the recorder, and at the next to it again (bench/bypass.c). It is asked for
+short pieces of work in turns of three, in a new order each time: past, past once more, and through
+the recorder. What the second is off by is the measurement's fault. Of a start the median turn is
+taken, of many starts the median of those, with the interval that holds the true one in 95 of 100
+cases. Starts of several runs of this are taken together (`--keep`), so none has to hold the machine
+for long.
 
 What the program spends itself, tidemark's code in it included, is told apart from what tidemark's
 process spends: the latter is counted in a run that has gone on for a while, as it looks more often
@@ -18,6 +19,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import statistics
 import tempfile
 import time
@@ -25,9 +27,9 @@ import time
 import measure
 import sampling
 
-SESSIONS, TURNS = 40, 8
+STARTS, TURNS = 20, 40
 SETTLED_S, WATCHED_S = 20, 10
-BASE, AGAIN, OURS = "plain", sampling.AGAIN, "tidemark"
+PAST, AGAIN, OURS = "past", "past, once more", "tidemark"
 
 
 def one_turn(worker):
@@ -40,59 +42,60 @@ def one_turn(worker):
 
 
 class Started:
-    """The ways of a program, running; killed if they are not ended."""
+    """A program under a way of running it; killed if it is not ended."""
 
-    def __init__(self, bench, ways, program):
+    def __init__(self, bench, way, program):
         _, kind, argv, env, text = program
-        self.workers = {}
         self.scratch = tempfile.TemporaryDirectory(dir=bench.scratch)
         try:
-            for name in random.sample(list(ways), len(ways)):
-                place = pathlib.Path(self.scratch.name) / name.replace(" ", "-")
-                place.mkdir()
-                self.workers[name] = kind(argv, env, text, ways[name], place)
+            self.worker = kind(argv, env, text, way, pathlib.Path(self.scratch.name))
         except BaseException:
-            self.__exit__(True)
+            self.scratch.cleanup()
             raise
 
     def __enter__(self):
-        return self
+        return self.worker
 
     def __exit__(self, failed, *_):
-        for worker in self.workers.values():
-            if failed:
-                worker.child.kill()
-                worker.child.wait()
-            else:
-                worker.end()
+        if failed:
+            self.worker.child.kill()
+            self.worker.child.wait()
+        else:
+            self.worker.end()
         self.scratch.cleanup()
 
 
-def session(bench, ways, program):
-    """Of each way, compared with the plain one: {what: ratio}."""
-    found = {name: [] for name in ways}
-    with Started(bench, ways, program) as started:
-        for _ in range(bench.size(TURNS, 1)):
-            for name in random.sample(list(ways), len(ways)):
-                found[name].append(one_turn(started.workers[name]))
-
-    def value(name, what):
-        return undisturbed([turn[what] for turn in found[name]], what)
-    return {"plain_ns": value(BASE, "own"),
-            **{what: {name: value(name, what) / value(BASE, what) for name in (AGAIN, OURS)}
-               for what in ("own", "rate") if found[BASE][0][what]}}
+def turned(worker, is_past):
+    """The calls lead past the recorder, or to it again: the other way than they did."""
+    os.kill(worker.pids[-1], signal.SIGUSR2)
+    worker.work()
+    return not is_past
 
 
-def undisturbed(values, what):
-    best_first = sorted(values, reverse=what == "rate")
-    return best_first[len(best_first) // 4]
+def start(bench, ways, program):
+    """Of one process: what its turns were longer by than those past the recorder, the median, and
+    of rates what they were higher by."""
+    found = {"own": {AGAIN: [], OURS: []}, "rate": {AGAIN: [], OURS: []}}
+    with Started(bench, ways["compared"], program) as worker:
+        is_past = False
+        for _ in range(bench.size(TURNS, 2)):
+            turns = {}
+            for name in random.sample([PAST, AGAIN, OURS], 3):
+                if is_past == (name == OURS):
+                    is_past = turned(worker, is_past)
+                turns[name] = one_turn(worker)
+            for what, changes in found.items():
+                for name, values in changes.items():
+                    if turns[PAST][what]:
+                        values.append(turns[name][what] / turns[PAST][what])
+    return {what: {name: statistics.median(values) for name, values in changes.items()}
+            for what, changes in found.items() if changes[OURS]}
 
 
 def settled(bench, ways, program):
     """Of tidemark's process, while the program works without a pause: milliseconds of a core and
     times that it woke up, per second."""
-    with Started(bench, {OURS: ways[OURS]}, program) as started:
-        worker = started.workers[OURS]
+    with Started(bench, ways[OURS], program) as worker:
         *beside, own = worker.pids
 
         def work_for(seconds):
@@ -119,42 +122,50 @@ def fixed(bench, ways, program):
     _, kind, argv, env, _ = program
     if kind is not sampling.Worker:
         return None
-    spent = {name: [] for name in (BASE, OURS)}
+    spent = {name: [] for name in ("plain", OURS)}
     for _ in range(bench.size(20, 1)):
         for name, values in spent.items():
             words, extra = ways[name]
             _, spent_s, _ = measure.run_alone([*words, *argv], {**env, **extra})
             values.append(spent_s * 1e3)
-    return statistics.median(spent[OURS]) - statistics.median(spent[BASE])
+    return statistics.median(spent[OURS]) - statistics.median(spent["plain"])
 
 
 def pinned():
     return ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
 
 
+def built_bypass(bench, root):
+    library = bench.scratch / "bypass.so"
+    measure.run([os.environ.get("CC", "gcc"), "-O2", "-shared", "-fPIC", "-o", str(library),
+                 str(root / "bench/bypass.c")])
+    return {"LD_PRELOAD": str(library), "LD_BIND_NOW": "1"}
+
+
 def steady(bench, build, root, say):
-    every = sampling.ways_of(build / "tidemark", say)
-    ways = {name: ([*pinned(), *every[name][0]], every[name][1]) for name in (BASE, AGAIN, OURS)}
-    ways[OURS][0][ways[OURS][0].index("sampled.tide")] = str(bench.scratch / "sampled.tide")
+    plain, ours = (sampling.ways_of(build / "tidemark", say)[name][0] for name in ("plain", OURS))
+    ours[ours.index("sampled.tide")] = str(bench.scratch / "sampled.tide")
+    ways = {"plain": ([*pinned(), *plain], {}), OURS: ([*pinned(), *ours], {}),
+            "compared": ([*pinned(), *ours], built_bypass(bench, root))}
     rows = []
     for program in sampling.programs(bench, root / "bench/workloads"):
         if not shutil.which(program[2][0]) or not re.search(bench.chosen, program[0]):
             continue
         say(f"steady: {program[0]}")
-        n = bench.size(max(SESSIONS, bench.repeats), 2)
+        n = bench.size(max(STARTS, bench.repeats), 2)
         rows.append({"workload": program[0], "settled": settled(bench, ways, program),
                      "fixed_ms": fixed(bench, ways, program),
-                     "sessions": [session(bench, ways, program) for _ in range(n)]})
+                     "starts": [start(bench, ways, program) for _ in range(n)]})
     return {"rows": rows}
 
 
 def pooled(results):
-    """Of several runs at one commit: all sessions of a program, the rest as it was last."""
+    """Of several runs at one commit: all starts of a program, the rest as it was last."""
     rows = {}
     for result in results:
         for row in result["steady"]["rows"]:
-            earlier = rows.get(row["workload"], {"sessions": []})["sessions"]
-            rows[row["workload"]] = {**row, "sessions": earlier + row["sessions"]}
+            earlier = rows.get(row["workload"], {"starts": []})["starts"]
+            rows[row["workload"]] = {**row, "starts": earlier + row["starts"]}
     return {"rows": list(rows.values())}
 
 
@@ -163,16 +174,16 @@ def pooled(results):
 def lines(result, table):
     """table: the module that writes tables."""
     def told(row, what, name):
-        values = [one[what][name] for one in row["sessions"] if what in one]
+        values = [one[what][name] for one in row["starts"] if what in one]
         return sampling.percent(sampling.interval(values)) if values else ""
 
-    titles = ["Program", "sessions", "plain, once more adds", "tidemark adds",
+    titles = ["Program", "starts", "past, once more adds", "tidemark adds",
               "tidemark's process, of the program's time", "wakes up per second",
               "beginning and end, ms"]
     text = table.header(titles)
     for row in result["rows"]:
         settled_, fixed_ms = row["settled"], row["fixed_ms"]
-        cells = [f"{len(row['sessions'])}", told(row, "own", AGAIN), told(row, "own", OURS),
+        cells = [str(len(row["starts"])), told(row, "own", AGAIN), told(row, "own", OURS),
                  f"{settled_['share'] * 100:+.2f} %", table.number(settled_["woken_per_s"], 0),
                  "" if fixed_ms is None else table.number(fixed_ms)]
         text.append(table.row([row["workload"], *cells]))
