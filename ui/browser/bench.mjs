@@ -177,7 +177,7 @@ async function turnTo(page, address) {
     const { seen } = window;
     const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
     const isWorking = () => document.querySelector(".head")?.textContent.includes("working…");
-    const isInPart = () => document.querySelector(".graph .cut") !== null;
+    const isInPart = () => document.querySelector("p.cut") !== null;
     seen.block_ms = 0;
     const begin = performance.now();
     location.hash = address;

@@ -18,7 +18,7 @@ import { synthetic } from "./synthetic.ts";
 const MODEL = synthetic({ nodes: 25000, sites: 9000, snapshots: 3 });
 const waiting: Waiting = {
   of: MODEL, picture: { look: emptyLook, inverted: true, byLine: false },
-  question: defaultQuestion(MODEL), pane: "graph", isWhole: true,
+  question: defaultQuestion(MODEL), isEnough: true,
 };
 
 const until = (sight: { value: Seen | null }) => new Promise<Seen>((done) => {
@@ -44,9 +44,8 @@ test("it has a view of its own, and the numbers of all", async () => {
 test("there is none of anything else", async () => {
   const { picture } = waiting;
   const others: (Waiting | null)[] = [
-    null, { ...waiting, pane: "tree" }, { ...waiting, isWhole: false },
-    { ...waiting, picture: { ...picture, inverted: false } },
-    { ...waiting, picture: { ...picture, look: { ...emptyLook, focus: ["a"] } } },
+    null, { ...waiting, isEnough: false },
+    { ...waiting, picture: { ...picture, look: { ...emptyLook, row: "place a" } } },
     { ...waiting, of: synthetic({ nodes: 500, sites: 200 }) },
   ];
   for (const other of others) {

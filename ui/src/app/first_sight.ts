@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is seen of a large inverted picture until a worker has made all of it: the boxes that are
-// wide enough to be seen. Whoever searches, zooms or looks at narrow ones waits for all.
+// What is seen of a large picture until a worker has made all of it: the boxes that are wide enough
+// to be seen. Whoever searches, zooms or looks at narrow ones waits for all.
 
 import { computed, type ReadonlySignal } from "@preact/signals-core";
 import { earlyTrie, hasEarly } from "../engine/early.ts";
 import type { Picture } from "../engine/errands.ts";
-import { makeView } from "../engine/look.ts";
+import { viewApart } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
 import type { Pieces } from "../engine/pieces.ts";
 import { prepareWeights, refusal, weigh, type Question } from "../engine/question.ts";
@@ -19,8 +19,7 @@ export interface Waiting {
   of: Model;
   picture: Picture;
   question: Question;
-  pane: Pane;
-  isWhole: boolean; // nothing is searched, nothing zoomed to
+  isEnough: boolean; // it is looked at, nothing is searched, nothing zoomed to
 }
 
 export const hasSight: Pane[] = ["overview", "graph"];
@@ -28,8 +27,8 @@ export const hasSight: Pane[] = ["overview", "graph"];
 function* make({ of, picture, question }: Waiting): Pieces<Seen> {
   const { look, inverted, byLine } = picture;
   yield* prepareWeights(of, question);
-  const view = makeView(of, look).again!();
-  const trie = yield* earlyTrie(view, weigh(of, question), byLine);
+  const view = yield* viewApart(of, look);
+  const trie = yield* earlyTrie(view, weigh(of, question), picture);
   keepTrie(view, inverted, byLine, trie);
   return { view, picture };
 }
@@ -40,9 +39,8 @@ export function firstSight(
 ): ReadonlySignal<Seen | null> {
   const asked = computed(() => {
     const what = waiting.value;
-    const isEarly = what && what.of.nodes.count >= LARGE_NODES && what.picture.inverted &&
-      hasEarly(what.picture.look) && hasSight.includes(what.pane) && what.isWhole &&
-      !refusal(what.of, what.question);
+    const isEarly = what && what.of.nodes.count >= LARGE_NODES &&
+      hasEarly(what.picture.look) && what.isEnough && !refusal(what.of, what.question);
     return isEarly ? what : null;
   });
   return later(asked, make);

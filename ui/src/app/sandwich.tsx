@@ -22,6 +22,7 @@ import { cleanWithin } from "../flame/clean.ts";
 import { Sandwich, type SandwichHalf } from "../flame/sandwich.tsx";
 import { toldNames } from "./columns.ts";
 import { editorLink, heightOf, onMenu, OrderChoice } from "./graph.tsx";
+import { firstSight, type Waiting } from "./first_sight.ts";
 import { later } from "./later.ts";
 import { Cut, Refusal, Working } from "./parts.tsx";
 import { seen as ready } from "./pictures.ts";
@@ -59,17 +60,27 @@ const readableOf = (name: string) =>
 const callee = computed(() => state.value.callee);
 const chosen = computed(() => callee.value || functions.value[0] || "");
 
-function side(kind: "callers" | "callees") {
+// Of a large model what is wide enough to be seen comes first, unless somebody looks for more.
+function side(kind: "callers" | "callees", zoom: "above" | "below") {
   const wanted = computed<Picture>(() => ({
     look: { ...usedLook.value, [kind]: [...usedLook.value[kind], exactly(chosen.value)] },
     inverted: kind === "callers",
     byLine: shape.value.byLine,
   }));
   const shown = ready(model, wanted, true);
-  const asked = inPanes<Asked | null>(["callers"], () => shown.value && {
-    of: model.value, view: partOf(shown.value.view, left.value.only), weights: weights.value,
-    picture: shown.value.picture, order: order.value,
-    search: searchFault.value ? "" : searchText.value,
+  const isZoomed = computed(() => state.value[zoom].length > 0);
+  const sight = firstSight(inPanes<Waiting | null>(["callers"], () =>
+    shown.value?.picture === wanted.value ? null : {
+      of: model.value, picture: wanted.value, question: question.value,
+      isEnough: !searchText.value && !isZoomed.value,
+    }, null));
+  const asked = inPanes<Asked | null>(["callers"], () => {
+    const now = sight.value ?? shown.value;
+    return now && {
+      of: model.value, view: partOf(now.view, left.value.only), weights: weights.value,
+      picture: now.picture, order: order.value,
+      search: searchFault.value ? "" : searchText.value,
+    };
   }, null);
   return later(asked, makeHalf, true);
 }
@@ -102,8 +113,8 @@ function* makeHalf({ view, weights, picture, order, search }: Asked): Pieces<Hal
   return { view, tree, trie, found: matches && matches.nodes };
 }
 
-const callers = side("callers");
-const callees = side("callees");
+const callers = side("callers", "above");
+const callees = side("callees", "below");
 
 export function SandwichPane() {
   const why = use(refused);
@@ -155,7 +166,7 @@ function BothSides({ above, below }: Sides) {
           <b>{amount(total, unit, mark)}</b> go through it, {share(total, all, mark)}
         </span>
       </form>
-      <Cut of={above.trie} />
+      <Cut of={above.trie.seen === undefined && below.trie.seen ? below.trie : above.trie} />
       {total === 0 ? (
         <p class="nothing">
           No stack with anything under this question goes through “{cleanWithin(name, 300)}”.

@@ -121,9 +121,10 @@ const wantedOrder = computed(() => state.value.order);
 const ready = seen(wantedModel, wantedPicture);
 const waiting = computed(() => {
   const [of, picture] = [wantedModel.value, wantedPicture.value];
-  const isWhole = !wantedSearch.value && !wantedZoom.value.length;
+  const isEnough = hasSight.includes(wantedPane.value) && !wantedSearch.value &&
+    !wantedZoom.value.length;
   return !ready.value || ready.value.picture === picture ? null
-    : { of, picture, question: wantedQuestion.value, pane: wantedPane.value, isWhole };
+    : { of, picture, question: wantedQuestion.value, isEnough };
 });
 const sight = firstSight(waiting);
 let first: { sight: Seen; asked: Asked } | null = null; // that is shown until all is there

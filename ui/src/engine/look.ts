@@ -78,7 +78,7 @@ export interface View {
   showsNode(node: number): boolean;
   // Per node, the one from which on outwards all frames lie that a stack at it shows, that one's
   // among them; 0: no such node is known. So stacks with one such node show the same. Not of parts.
-  starts?(): Uint32Array;
+  starts?(): Pieces<Uint32Array>;
   // The frame shown in place of one: that of its library where that is one frame, else itself.
   standsFor(frame: number): number;
   // The frame a stack is blamed on, or NONE: of those shown when runtime frames are folded, whether
@@ -191,7 +191,7 @@ function makeFilter(model: Model, look: Look, stands: Uint32Array | null): Filte
       if (bit === PATTERNS_MAX)
         throw new Error(`more than ${PATTERNS_MAX} patterns at once`);
       const mask = 1 << bit++;
-      judge(model, kind, compilePattern(pattern), mask, filter.bits);
+      judgeFrames(model, kind, compilePattern(pattern), mask, filter.bits);
       const isNamed = kind !== "file" && kind !== "module";
       for (let f = 0; stands && isNamed && f < stands.length; f++)
         filter.bits[f] |= filter.bits[stands[f]] & mask; // by its library's name, too
@@ -211,7 +211,9 @@ const NOT_FRAMES = FrameFlag.lost | FrameFlag.pages;
 const NO_CODE = FrameFlag.cut | FrameFlag.pruned; // stands in for frames
 
 // Each text is looked at once, however many frames have it.
-function judge(model: Model, kind: PatternKind, regex: RegExp, mask: number, bits: Uint32Array) {
+function judgeFrames(
+  model: Model, kind: PatternKind, regex: RegExp, mask: number, bits: Uint32Array,
+): void {
   const { frames, text } = model;
   const known = new Map<string, boolean>();
   const matches = (subject: string) => {
@@ -233,35 +235,48 @@ function judge(model: Model, kind: PatternKind, regex: RegExp, mask: number, bit
   }
 }
 
-function judgeSites(model: Model, filter: Filter | null): Uint8Array {
+function* judgeSites(model: Model, filter: Filter | null): Pieces<Uint8Array> {
   const { nodes, sites, frames } = model;
   const wanted = new Uint8Array(sites.count);
-  for (let i = 0; i < sites.count; i++)
-    wanted[i] = sites.kind[i] === SiteKind.pages ? 0 : 1;
+  yield* stretches(sites.count, (from, past) => {
+    for (let i = from; i < past; i++)
+      wanted[i] = sites.kind[i] === SiteKind.pages ? 0 : 1;
+  });
   if (!filter)
     return wanted;
   const along = new Uint32Array(nodes.count); // a node has all that its parent has
-  for (let n = 1; n < nodes.count; n++) {
-    const frame = nodes.frame[n];
-    const own = frames.flags[frame] & NOT_FRAMES ? 0 : filter.bits[frame];
-    along[n] = along[nodes.parent[n]] | own;
-  }
-  for (let i = 0; i < sites.count; i++) {
-    const bits = along[sites.node[i]];
-    if ((filter.needed & ~bits) !== 0 || (bits & filter.ignore) !== 0)
-      wanted[i] = 0;
-  }
+  yield* stretches(nodes.count, (from, past) => {
+    for (let n = Math.max(1, from); n < past; n++) {
+      const frame = nodes.frame[n];
+      const own = frames.flags[frame] & NOT_FRAMES ? 0 : filter.bits[frame];
+      along[n] = along[nodes.parent[n]] | own;
+    }
+  });
+  yield* stretches(sites.count, (from, past) => {
+    for (let i = from; i < past; i++) {
+      const bits = along[sites.node[i]];
+      if ((filter.needed & ~bits) !== 0 || (bits & filter.ignore) !== 0)
+        wanted[i] = 0;
+    }
+  });
   return wanted;
 }
 
-function nodesWithin({ nodes, frames }: Model, filter: Filter): Uint8Array {
+function* nodesWithin({ nodes, frames }: Model, filter: Filter): Pieces<Uint8Array> {
   const within = new Uint8Array(nodes.count);
-  for (let n = 1; n < nodes.count; n++) {
-    const frame = nodes.frame[n];
-    const isFocus = !(frames.flags[frame] & NOT_FRAMES) && filter.bits[frame] & filter.focus;
-    within[n] = within[nodes.parent[n]] || isFocus ? 1 : 0;
-  }
+  yield* stretches(nodes.count, (from, past) => {
+    for (let n = Math.max(1, from); n < past; n++) {
+      const frame = nodes.frame[n];
+      const isFocus = !(frames.flags[frame] & NOT_FRAMES) && filter.bits[frame] & filter.focus;
+      within[n] = within[nodes.parent[n]] || isFocus ? 1 : 0;
+    }
+  });
   return within;
+}
+
+function* judge(model: Model, filter: Filter | null): Pieces<Judged> {
+  const wanted = yield* judgeSites(model, filter);
+  return { wanted, within: filter?.focus ? yield* nodesWithin(model, filter) : null };
 }
 
 // By crate and module the question is whose code allocates, so unless somebody said whom to blame
@@ -311,9 +326,7 @@ class StackView implements View {
     this.filter = makeFilter(model, look, this.stands);
     this.ownFirst = (look.blame ?? model.facts.blame) !== "library";
     this.isFiltered = this.filter !== null || look.row !== null || isNarrow(look);
-    this.wanted = judged?.wanted ?? judgeSites(model, this.filter);
-    this.within = judged ? judged.within
-      : this.filter?.focus ? nodesWithin(model, this.filter) : null;
+    ({ wanted: this.wanted, within: this.within } = judged ?? atOnce(judge(model, this.filter)));
     if (look.row !== null && !judged)
       keepRow(model, look, look.row, this.wanted);
     this.read = new Uint32Array(model.nodes.deepest + 1);
@@ -360,7 +373,8 @@ class StackView implements View {
   shows(frame: number): boolean {
     const { flags, layer } = this.model.frames;
     const bits = this.filter ? this.filter.bits[frame] : 0;
-    const isFolded = layer[frame] >= Layer.folded && !(this.filter && bits & this.filter.focus);
+    const isAsked = this.filter !== null && (bits & (this.filter.focus | this.filter.callers)) !== 0;
+    const isFolded = layer[frame] >= Layer.folded && !isAsked;
     return !(flags[frame] & NOT_FRAMES) && (this.look.allFrames || !isFolded) &&
       !(this.filter && bits & this.filter.hide);
   }
@@ -369,16 +383,18 @@ class StackView implements View {
     return (!this.within || this.within[node] !== 0) && this.shows(this.model.nodes.frame[node]);
   }
 
-  starts(): Uint32Array {
+  *starts(): Pieces<Uint32Array> {
     const { model: { nodes }, filter } = this;
     const [callers, hide] = [filter?.callers ?? 0, filter?.hide ?? 0];
     const starts = new Uint32Array(nodes.count);
-    for (let n = 1; n < nodes.count; n++) {
-      const bits = callers ? filter!.bits[nodes.frame[n]] : 0;
-      const isStart = callers ? (bits & callers) !== 0 : this.showsNode(n);
-      // Where a callee is hidden, what is shown may depend on what is inside of it.
-      starts[n] = !isStart ? starts[nodes.parent[n]] : bits & hide ? 0 : n;
-    }
+    yield* stretches(nodes.count, (from, past) => {
+      for (let n = Math.max(1, from); n < past; n++) {
+        const bits = callers ? filter!.bits[nodes.frame[n]] : 0;
+        const isStart = callers ? (bits & callers) !== 0 : this.showsNode(n);
+        // Where a callee is hidden, what is shown may depend on what is inside of it.
+        starts[n] = !isStart ? starts[nodes.parent[n]] : bits & hide ? 0 : n;
+      }
+    });
     return starts;
   }
 
@@ -545,7 +561,7 @@ const plainViews = new WeakMap<Model, Map<string, View>>();
 // wrong with it, on a pattern that is none. judged: of the same model and look.
 export function makeView(ofModel: Model, look: Look, judged?: Judged): View {
   const model = withLibraries(ofModel, look.libraries);
-  if (look.row !== null || isNarrow(look) || PATTERN_KINDS.some((kind) => look[kind].length))
+  if (!isPlain(look))
     return new StackView(model, look, judged);
   const held = plainViews.get(model) ?? new Map<string, View>();
   plainViews.set(model, held);
@@ -553,6 +569,16 @@ export function makeView(ofModel: Model, look: Look, judged?: Judged): View {
   const view = held.get(key) ?? new StackView(model, look, judged);
   held.set(key, view);
   return view;
+}
+
+const isPlain = (look: Look) =>
+  look.row === null && !isNarrow(look) && !PATTERN_KINDS.some((kind) => look[kind].length);
+
+// A view that nobody else has, of all stacks or by patterns. Throws as makeView() does.
+export function* viewApart(model: Model, look: Look): Pieces<View> {
+  if (isPlain(look))
+    return makeView(model, look).again!();
+  return new StackView(model, look, yield* judge(model, makeFilter(model, look, null)));
 }
 
 // Some of the stacks of a view, with the frames that it shows of them.

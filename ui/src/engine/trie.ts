@@ -10,6 +10,7 @@
 import type { View } from "./look.ts";
 import { FrameFlag, SiteKind, type Model } from "./model.ts";
 import { frameNames, NONE } from "./names.ts";
+import { atOnce } from "./pieces.ts";
 
 export const CYCLE_MAX = 8; // functions that call each other in turn, as src/view/tree.c has it
 
@@ -142,7 +143,7 @@ function inOrderOfNodes(model: Model): Uint32Array {
 // are stacks times how deep they are; those that show the same count once.
 export function reachOf(view: View, most: number): number {
   const { nodes, sites } = view.model;
-  const starts = view.starts?.();
+  const starts = view.starts && atOnce(view.starts());
   const isCounted = new Uint8Array(starts ? nodes.count : 0);
   const depth = new Uint32Array(nodes.count); // with frames that are shown wherever they stand
   for (let n = 1; n < nodes.count; n++)
@@ -173,7 +174,7 @@ export function reachOf(view: View, most: number): number {
 // show the same because they part inside of all that is shown are read once.
 function readStacks(view: View, inverted: boolean, builder: Builder, reach: number) {
   const { model } = view;
-  const starts = view.starts?.();
+  const starts = view.starts && atOnce(view.starts());
   const leafFrom = new Uint32Array(starts ? model.nodes.count : 0); // 0: not known
   const isCut = new Uint8Array(leafFrom.length);
   let nCut = 0;
@@ -258,14 +259,15 @@ function readNodes(view: View, builder: Builder) {
 
 // Where a stack ends of which no frame is shown for itself: at the one it is blamed on, if any; or
 // outside of what is in focus, where none of that is shown.
-export function endOf(view: View, site: number, builder: Builder): number {
+export function endOf(view: View, site: number, builder: Builder, inverted = false): number {
   if (view.model.sites.kind[site] === SiteKind.lost) {
     const frame = lostFrame(view.model, site);
     return frame === NONE ? 0 : builder.step(0, frame);
   }
+  const n = view.readFrames(site);
   let path = 0;
-  for (let i = view.readFrames(site) - 1; i >= 0; i--)
-    path = builder.step(path, view.read[i]);
+  for (let i = 0; i < n; i++)
+    path = builder.step(path, view.read[inverted ? i : n - 1 - i]);
   return path;
 }
 
