@@ -23,6 +23,9 @@ enum { TRIES_MAX = 8, SIDES_MAX = 2, LEVEL = 4, PIECE_BYTES = 256 << 10 };
 enum { SOURCE_BYTES_MAX = 2 << 20, SOURCE_PART = 8 };
 // Of what is seen first: where that is more of the file, the rest is no longer worth it.
 enum { FIRST_PART = 8 };
+// By what is seen first it is guessed how large all would be: a site of all took two fifths of one
+// of these. What is so many times the limit by that is not made at first, which takes longest.
+enum { TRIED_MOST = 8 };
 // What the number of another process takes in the name of its data and among what can be asked for.
 enum { NUMBERS_MAX = 40 };
 
@@ -38,9 +41,10 @@ enum { NUMBERS_MAX = 40 };
 enum { ELEMENT_BYTES = 3 << 14 };
 
 struct packed {         // the data of a side, as it goes into the file
-  struct tide_buf data; // deflated; a part of it when it exceeds the room it was given
+  struct tide_buf data; // deflated; a part of it when it exceeds the room it was given, or nothing
   uint64_t n_bytes;     // of all of it; estimated then
-  size_t n_stacks, n_gathered;
+  bool is_guessed;      // and that by what is seen first
+  size_t n_stacks, n_gathered, n_sites;
 };
 
 struct other_process { // another process of the only side
@@ -102,6 +106,7 @@ static struct packed pack_data(const struct tide_page_data *data, uint64_t room)
       .n_bytes = part < 1 ? (uint64_t)((double)p.sink.buf.n / part) : p.sink.buf.n,
       .n_stacks = data->n_stacks,
       .n_gathered = data->n_gathered,
+      .n_sites = data->columns[TIDE_PAGE_SITE_NODE].n,
   };
 }
 
@@ -137,8 +142,9 @@ static struct tide_buf deflate_all(const struct tide_buf *bytes)
   return sink.buf;
 }
 
-static struct tide_buf pack_first(const struct tide_html_side *side, uint64_t room,
-                                  struct tide_page_told *told)
+// With nothing in it, where that is more than the room.
+static struct packed pack_first(const struct tide_html_side *side, uint64_t room,
+                                struct tide_page_told *told)
 {
   const struct tide_page_options options = {
       .file = side->file, .n_keep = TIDE_PAGE_FIRST_KEEP, .is_first = true, .told = told};
@@ -147,20 +153,17 @@ static struct tide_buf pack_first(const struct tide_html_side *side, uint64_t ro
   tide_page_data_free(data);
   if (packed.n_bytes > room)
     tide_buf_done(&packed.data);
-  return packed.data;
+  return packed;
 }
 
-// With every stack; and the source lines, for which all must be known.
-static void pack_side(const struct tide_html_report *report, size_t i, struct filling *filling)
+// With every stack, and the source lines, for which all must be known.
+static void pack_all(const struct tide_html_report *report, size_t i, struct filling *filling)
 {
   const struct tide_html_side *side = &report->sides[i];
   const struct tide_page_options options = {
       .file = side->file, .n_keep = TIDE_PAGE_KEEP_ALL, .told = &filling->tolds[i]};
   struct tide_page_data *data = tide_page_data_new(side->profile, side->naming, &options);
   filling->sides[i] = pack_data(data, report->limit_bytes);
-  if (tide_page_has_first(side->profile))
-    filling->firsts[i] =
-        pack_first(side, report->limit_bytes / FIRST_PART / report->n_sides, &filling->tolds[i]);
   if (report->sources) {
     uint64_t room = report->limit_bytes / SOURCE_PART;
     struct tide_page_sources sources;
@@ -173,20 +176,44 @@ static void pack_side(const struct tide_html_report *report, size_t i, struct fi
   tide_page_data_free(data);
 }
 
+static void pack_side(const struct tide_html_report *report, size_t i, struct filling *filling)
+{
+  const struct tide_html_side *side = &report->sides[i];
+  uint64_t room = report->limit_bytes / FIRST_PART / report->n_sides;
+  if (tide_page_has_first(side->profile)) {
+    struct packed first = pack_first(side, room, &filling->tolds[i]);
+    filling->firsts[i] = first.data;
+    double part = (double)first.n_sites / (double)first.n_stacks;
+    filling->sides[i] = (struct packed){.n_bytes = (uint64_t)((double)first.n_bytes / part),
+                                        .is_guessed = true,
+                                        .n_stacks = first.n_stacks};
+  }
+  if (report->sources || filling->sides[i].n_bytes / TRIED_MOST <= report->limit_bytes)
+    pack_all(report, i, filling);
+}
+
 struct bounds { // numbers of stacks, and how large they are
   size_t fits, exceeds;
-  uint64_t fits_bytes, exceeds_bytes;
+  uint64_t least_bytes, fits_bytes, exceeds_bytes; // of none at least
 };
 
-// A number between the two at which the size should be right, and a little less.
+static size_t between(const struct bounds *b, double n)
+{
+  size_t least = b->fits + (b->exceeds - b->fits) / 16;
+  size_t keep = n < (double)b->exceeds ? (size_t)(n > 0 ? n : 0) : b->exceeds - 1;
+  keep = keep > b->fits ? keep : least;
+  return keep < b->exceeds ? keep : b->exceeds - 1;
+}
+
+// A number between the two at which the size should be right, and a little less. The further down,
+// the less a stack takes, as it shares its frames: what goes on as steeply as before fits.
 static size_t guess(const struct bounds *b, uint64_t room)
 {
-  double range = (double)(b->exceeds_bytes - b->fits_bytes);
-  double part = ((double)room * 0.98 - (double)b->fits_bytes) / (range > 0 ? range : 1);
-  size_t keep = b->fits + (size_t)((double)(b->exceeds - b->fits) * (part > 0 ? part : 0));
-  if (keep <= b->fits)
-    keep = b->fits + (b->exceeds - b->fits) / 16;
-  return keep < b->exceeds ? keep : b->exceeds - 1;
+  double wanted = (double)room * 0.98, fits = (double)b->fits;
+  double each = ((double)b->exceeds_bytes - (double)b->fits_bytes) / (double)(b->exceeds - b->fits);
+  if (b->fits)
+    each = ((double)b->fits_bytes - (double)b->least_bytes) / fits;
+  return between(b, fits + (wanted - (double)b->fits_bytes) / (each > 0 ? each : 1));
 }
 
 static bool is_close(const struct bounds *b, uint64_t room)
@@ -198,9 +225,10 @@ static bool is_close(const struct bounds *b, uint64_t room)
 static bool shrink_to(const struct tide_html_side *side, struct packed *packed,
                       const struct target *target)
 {
-  struct bounds b = {.exceeds = packed->n_stacks, .exceeds_bytes = packed->n_bytes};
+  struct bounds b = {.exceeds = packed->n_stacks + packed->is_guessed, // all may fit
+                     .exceeds_bytes = packed->n_bytes};
   struct packed least = pack(side, 0, target);
-  b.fits_bytes = least.n_bytes;
+  b.least_bytes = b.fits_bytes = least.n_bytes;
   tide_buf_done(b.fits_bytes > target->room ? &least.data : &packed->data);
   if (b.fits_bytes > target->room)
     return false;

@@ -13,6 +13,7 @@
 #include "base/sink.h"
 #include "indexer_fixture.h"
 #include "page/html_report.h"
+#include "page/page_data.h"
 #include "page_block.h"
 #include "tide_gen.h"
 
@@ -177,6 +178,20 @@ static void a_limit_is_kept_and_all_sums_with_it(void **state)
   tide_buf_done(&whole_bytes);
 }
 
+// How large all of them are is guessed at first.
+static void very_many_fill_the_room_there_is(void **state)
+{
+  capture = tide_gen_program(1, TIDE_PAGE_FIRST_OF * (TIDE_PAGE_FIRST_KEEP + 100), 3);
+  must_write(0, 1, NO_LIMIT);
+  size_t n_whole = sink.buf.n;
+  must_write(0, 1, n_whole);
+  assert_int_equal(told.n_gathered, 0);
+  must_write(0, 1, n_whole - 1);
+  assert_true(told.n_gathered > 0 && sink.buf.n > n_whole / 2);
+  must_write(0, 1, n_whole / 20);
+  assert_true(told.n_gathered > 0 && sink.buf.n > n_whole / 40);
+}
+
 static void a_limit_that_leaves_nothing_is_refused(void **state)
 {
   struct tide_diag diag = {0};
@@ -250,6 +265,7 @@ UNIT_TESTS(html_report_test)
   const struct CMUnitTest tests[] = {
       TEST(data_can_be_had_back),
       TEST(a_limit_is_kept_and_all_sums_with_it),
+      TEST(very_many_fill_the_room_there_is),
       TEST(a_limit_that_leaves_nothing_is_refused),
       TEST(nothing_becomes_markup),
       TEST(base64_is_what_the_standard_says),
