@@ -197,7 +197,7 @@ struct bounds { // numbers of stacks, and how large they are
   uint64_t least_bytes, fits_bytes, exceeds_bytes; // of none at least
 };
 
-static size_t between(const struct bounds *b, double n)
+static size_t within_bounds(const struct bounds *b, double n)
 {
   size_t least = b->fits + (b->exceeds - b->fits) / 16;
   size_t keep = n < (double)b->exceeds ? (size_t)(n > 0 ? n : 0) : b->exceeds - 1;
@@ -213,7 +213,7 @@ static size_t guess(const struct bounds *b, uint64_t room)
   double each = ((double)b->exceeds_bytes - (double)b->fits_bytes) / (double)(b->exceeds - b->fits);
   if (b->fits)
     each = ((double)b->fits_bytes - (double)b->least_bytes) / fits;
-  return between(b, fits + (wanted - (double)b->fits_bytes) / (each > 0 ? each : 1));
+  return within_bounds(b, fits + (wanted - (double)b->fits_bytes) / (each > 0 ? each : 1));
 }
 
 static bool is_close(const struct bounds *b, uint64_t room)
