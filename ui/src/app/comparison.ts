@@ -31,7 +31,7 @@ import { nodeOf } from "../flame/walk.ts";
 import { later } from "./later.ts";
 import { range } from "./moments.ts";
 import { model, question, searchFault, searchRegex, searchText, session } from "./session.ts";
-import { inPanes, order, shape, usedLook, view, zoomPath } from "./session.ts";
+import { inPanes, order, shape, some, usedLook, view, zoomPath } from "./session.ts";
 import { state } from "./state.ts";
 import { sitesBelow } from "./zoomed.ts";
 
@@ -107,9 +107,11 @@ export function usualMoments(of: Model): [number, number] | null {
   return sums[last] > FALLEN * sums[peak] ? [START, peak] : [peak, last];
 }
 
+const chosen = some(({ base, thread, versus }) => ({ base, thread, versus }));
+
 // null: there is nothing to compare with.
 export const sides = computed<Sides | null>(() => {
-  const { base, thread, versus } = state.value;
+  const { base, thread, versus } = chosen.value;
   const { other, capture } = session.value!;
   if (thread !== null && versus !== null) return ofThreads(versus);
   if (typeof base === "number") return sinceMoment(base);

@@ -62,7 +62,7 @@ const wantedPane = computed<Pane>(
 );
 
 // Some of the state that something depends on: what stays equal as text stays the same value.
-function some<T>(pick: (state: State) => T) {
+export function some<T>(pick: (state: State) => T) {
   const text = computed(() => JSON.stringify(pick(state.value)));
   return computed(() => JSON.parse(text.value) as T);
 }

@@ -36,23 +36,34 @@ export function* linesInPieces(view: View, weights: Float64Array): Pieces<FileWe
     if (!found) files.set(text, (found = { text, total: 0, own: 0, lines: new Map(), latest: -1 }));
     return found;
   };
-  const count = (frame: number, site: number, isOwn: boolean) => {
+  const lineOf = ({ lines }: FileWeights, frame: number) => {
+    let found = lines.get(line[frame]);
+    if (!found) found = { total: 0, own: 0, name: model.text[fn[frame]], latest: -1 };
+    lines.set(line[frame], found);
+    return found;
+  };
+  const met: ({ of: FileWeights; at: LineWeight } | undefined)[] = []; // by frame
+  const meet = (frame: number) => {
     const of = fileOf(file[frame]);
-    const weight = weights[site];
-    if (of.latest !== site) of.total += weight;
-    of.latest = site;
-    let at = of.lines.get(line[frame]);
-    if (!at) at = { total: 0, own: 0, name: model.text[fn[frame]], latest: -1 };
-    of.lines.set(line[frame], at);
-    if (isOwn) at.own += weight;
-    if (isOwn) of.own += weight;
-    if (at.latest !== site) at.total += weight;
-    at.latest = site;
+    return (met[frame] = { of, at: lineOf(of, frame) });
   };
   const add = (site: number) => {
-    if (!wanted[site] || !weights[site]) return;
+    const weight = weights[site];
+    if (!wanted[site] || !weight) return;
     const n = view.readFrames(site);
-    for (let i = 0; i < n; i++) if (file[view.read[i]]) count(view.read[i], site, i === 0);
+    const { read } = view;
+    for (let i = 0; i < n; i++) {
+      const frame = read[i];
+      if (!file[frame]) continue;
+      const { of, at } = met[frame] ?? meet(frame);
+      if (of.latest !== site) of.total += weight;
+      of.latest = site;
+      if (at.latest !== site) at.total += weight;
+      at.latest = site;
+      if (i > 0) continue;
+      at.own += weight;
+      of.own += weight;
+    }
   };
   yield* stretches(model.sites.count, (from, past) => {
     for (let site = from; site < past; site++) add(site);

@@ -4,10 +4,10 @@
 // what all others held. Exact at the snapshots, like everything that is known by stack; what lies
 // between two is for who draws it to say.
 //
-// Every group is asked for its curve, which costs what its own sites changed, and only those chosen
-// keep it. Stacks are as many as sites: the most that each ever held is all that is asked of them.
+// One pass over the cells of all snapshots finds the most that each group held; those chosen are asked
+// for their curves. Stacks are as many as sites: what each held at most their own curves tell.
 
-import { curve, curveInPieces, mostHeldInPieces, totalAtSnapshots } from "./curves.ts";
+import { curveInPieces, mostHeldInPieces, totalAtSnapshots } from "./curves.ts";
 import { heapSums, heapSumsInPieces } from "./keyframes.ts";
 import { heldParts, straightAt, type HeldPart } from "./held.ts";
 import { groupInPieces, type Group, type GroupKind } from "./groups.ts";
@@ -52,19 +52,29 @@ function highestOf(values: Float64Array, most: number, least = 0): number[] {
   return best;
 }
 
-// The most that each group ever held, at any snapshot.
-function* maxima(model: Model, unit: Unit, groups: readonly Group[]): Pieces<Float64Array> {
-  const FEW = 1 << 12; // sites
-  const most = new Float64Array(groups.length);
-  for (let k = 0, since = 0; k < most.length; k++) {
-    const { sites } = groups[k];
-    const { live } = sites.length < FEW ? curve(model, sites, unit)
-      : yield* curveInPieces(model, sites, unit);
-    most[k] = live.reduce((a, b) => Math.max(a, b), 0);
-    since += sites.length + 1;
-    if (since < FEW)
-      continue;
-    since = 0;
+// Gives what the cells of a snapshot add to the groups of their sites.
+function* addTo(
+  now: Float64Array, model: Model, unit: Unit, groupOf: Uint32Array, first: number, past: number,
+): Pieces<void> {
+  const { site } = model.snapshots;
+  const values = model.snapshots[unit];
+  yield* site.overInPieces(first, past, (of, from, to) => {
+    for (let i = from; i < to; i++)
+      if (groupOf[of[i - from]] !== NONE)
+        now[groupOf[of[i - from]]] += values[i];
+  });
+}
+
+// The most that each of n groups ever held, at any snapshot.
+function* maxima(model: Model, unit: Unit, groupOf: Uint32Array, n: number): Pieces<Float64Array> {
+  const { count, end } = model.snapshots;
+  const now = new Float64Array(n);
+  const most = new Float64Array(n);
+  for (let s = 0, first = 0; s < count; first = end[s++]) {
+    yield* addTo(now, model, unit, groupOf, first, end[s]);
+    for (let i = 0; i < n; i++)
+      if (now[i] > most[i])
+        most[i] = now[i];
     yield;
   }
   return most;
@@ -74,9 +84,11 @@ function* maxima(model: Model, unit: Unit, groups: readonly Group[]): Pieces<Flo
 function* chosenGroups(
   view: View, asked: Question, kind: GroupKind, most: number, least: number,
 ): Pieces<Group[]> {
-  const { items } = yield* groupInPieces(view, asked, kind);
-  const held = yield* maxima(view.model, asked.unit, items);
-  return highestOf(held, most, least).map((item) => items[item]);
+  const groups = yield* groupInPieces(view, asked, kind);
+  const groupOf = groups.itemOf();
+  yield;
+  const held = yield* maxima(view.model, asked.unit, groupOf, groups.items.length);
+  return highestOf(held, most, least).map((item) => groups.items[item]);
 }
 
 // Those that held the same come in the order that groups of stacks have.

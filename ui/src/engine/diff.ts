@@ -17,7 +17,7 @@ import type { Builds, MatchKey } from "./match.ts";
 import { SiteKind, type Model } from "./model.ts";
 import { NONE } from "./names.ts";
 import { weighIn } from "./narrow.ts";
-import { atOnce, sorted, stretches, type Pieces } from "./pieces.ts";
+import { atOnce, PIECE, sorted, stretches, type Pieces } from "./pieces.ts";
 import { prepareWeights, whole, type Question, type Unit } from "./question.ts";
 
 export type Change = "added" | "gone" | "grown" | "shrunk" | "same";
@@ -113,23 +113,24 @@ function* gatherCode(
   const [bytes, blocks] = [yield* weightsOf(view, question, "bytes"),
     yield* weightsOf(view, question, "blocks")];
   const asked = question.unit === "bytes" ? bytes : blocks;
-  const halves = new Map<number, Half>(); // by frame; those of no place have no frame's number
+  const halves: Half[] = [];
+  const byFrame: (Half | undefined)[] = []; // after those of no place
   if (view.whole.prepareBlame)
     yield* view.whole.prepareBlame();
-  const halfOf = (i: number) => {
-    const hasStack = model.sites.kind[i] === SiteKind.heap;
-    const frame = hasStack ? view.leader(i, group) : NONE;
-    const kind: Kind = frame !== NONE ? "place" : hasStack ? "nowhere" : "lost";
-    const id = kind === "place" ? frame : kind === "nowhere" ? -1 : -2;
-    const held = halves.get(id);
-    if (held)
-      return held;
+  const makeHalf = (frame: number, kind: Kind): Half => {
     const known = frame === NONE ? { key: NO_KEY, label: null }
       : knownBy(view, frame, builds, group);
     const nothing = { amount: noAmount(), weight: 0, sites: [], twin: null };
     const half: Half = { kind, frame, isAfter, ...known, ...nothing };
-    halves.set(id, half);
+    halves.push(half);
     return half;
+  };
+  const halfOf = (i: number) => {
+    const hasStack = model.sites.kind[i] === SiteKind.heap;
+    const frame = hasStack ? view.leader(i, group) : NONE;
+    const kind: Kind = frame !== NONE ? "place" : hasStack ? "nowhere" : "lost";
+    const id = kind === "place" ? frame + 2 : kind === "nowhere" ? 1 : 0;
+    return (byFrame[id] ??= makeHalf(frame, kind));
   };
   yield* stretches(model.sites.count, (from, past) => {
     for (let i = from; i < past; i++) {
@@ -143,7 +144,7 @@ function* gatherCode(
       half.sites.push(i);
     }
   }, SITES);
-  return [...halves.values()];
+  return halves;
 }
 
 function* weightsOf(view: View, question: Question, unit: Unit): Pieces<Float64Array> {
@@ -259,12 +260,24 @@ function placeOf(half: Half, unit: Unit): DiffPlace {
   };
 }
 
-function makePlaces(halves: Half[], unit: Unit): DiffPlace[] {
-  const places = halves.filter((half) => !(half.isAfter && half.twin))
-    .map((half) => placeOf(half, unit));
+function* makePlaces(halves: Half[], unit: Unit): Pieces<DiffPlace[]> {
+  const places: DiffPlace[] = [];
+  let since = 0;
+  for (const half of halves) {
+    if (half.isAfter && half.twin)
+      continue;
+    const place = placeOf(half, unit);
+    places.push(place);
+    since += 1 + place.beforeSites.length + place.afterSites.length;
+    if (since < PIECE)
+      continue;
+    since = 0;
+    yield;
+  }
   const larger = (p: DiffPlace) => Math.max(Math.abs(p.before[unit]), Math.abs(p.after[unit]));
   // Stable: equals keep the order of their keys.
-  return places.sort((a, b) => Math.abs(b.by) - Math.abs(a.by) || larger(b) - larger(a));
+  return yield* sorted(places, (a, b) =>
+    Math.abs(b.by) - Math.abs(a.by) || larger(b) - larger(a));
 }
 
 // The stacks' shares of a peak add up to it within its bound. The rest is kept apart, so that the
@@ -298,7 +311,7 @@ export function* diffInPieces(
   yield;
   pair(halves);
   yield;
-  const places = makePlaces(halves, after.question.unit);
+  const places = yield* makePlaces(halves, after.question.unit);
   yield;
   const total = { before: noAmount(), after: noAmount() };
   const counts = changesOf(() => 0);

@@ -163,13 +163,18 @@ class Ways implements Stand {
   }
 }
 
-function* chosen(from: Uint32Array, is: (site: number) => boolean): Pieces<Uint32Array> {
-  const sites = new Uint32Array(from.length);
+// Of sites, or of 0 to count - 1.
+function* chosen(
+  from: Uint32Array | null, is: (site: number) => boolean, count = from!.length,
+): Pieces<Uint32Array> {
+  const sites = new Uint32Array(count);
   let n = 0;
-  yield* stretches(from.length, (first, past) => {
-    for (let i = first; i < past; i++)
-      if (is(from[i]))
-        sites[n++] = from[i];
+  yield* stretches(count, (first, past) => {
+    for (let i = first; i < past; i++) {
+      const site = from ? from[i] : i;
+      if (is(site))
+        sites[n++] = site;
+    }
   });
   return sites.subarray(0, n);
 }
@@ -180,9 +185,8 @@ function* fromInside(
 ): Pieces<Stand> {
   const starts = view.look.callers.length ? yield* view.starts!() : null;
   const ways = new Ways(view, weights, steps, starts);
-  const every = Uint32Array.from(weights.keys());
-  yield;
-  const all = yield* chosen(every, (site) => view.wanted[site] !== 0 && weights[site] !== 0);
+  const all = yield* chosen(null, (site) => view.wanted[site] !== 0 && weights[site] !== 0,
+    weights.length);
   const goAll = (sites: Uint32Array, go: (site: number) => void) =>
     stretches(sites.length, (from, past) => {
       for (let i = from; i < past; i++)
