@@ -30,15 +30,21 @@ static uint64_t ns_since(uint64_t now_ns, uint64_t then_ns)
   return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
+// What is paid from one time of the run to a later one.
+static double pay_of(uint64_t from_ns, uint64_t to_ns, uint64_t n_sharing)
+{
+  uint64_t first_ns = ns_since(to_ns < FIRST_NS ? to_ns : FIRST_NS, from_ns);
+  double paid_ns = (double)(to_ns - from_ns) / SHARE + (double)first_ns / FIRST_SHARE;
+  return paid_ns / (double)(n_sharing ? n_sharing : 1);
+}
+
 static void pay_in(struct tide_snapshot_pace *pace, uint64_t time_ns, uint64_t n_sharing)
 {
   uint64_t before_ns = ns_since(pace->paid_ns, pace->begun_ns);
   uint64_t now_ns = ns_since(time_ns, pace->begun_ns);
   if (now_ns <= before_ns)
     return;
-  uint64_t first_ns = ns_since(now_ns < FIRST_NS ? now_ns : FIRST_NS, before_ns);
-  double paid_ns = (double)(now_ns - before_ns) / SHARE + (double)first_ns / FIRST_SHARE;
-  pace->credit_ns += paid_ns / (double)(n_sharing ? n_sharing : 1);
+  pace->credit_ns += pay_of(before_ns, now_ns, n_sharing);
   pace->paid_ns = time_ns;
 }
 
@@ -63,13 +69,37 @@ double tide_snapshot_pace_way(const struct tide_snapshot_pace *pace, uint64_t sp
   return way_at(pace, span_ns, pace->interval_ns, from_bytes, to_bytes);
 }
 
-// The interval, but where that would be dear as long a one as a fiftieth of the run allows.
-static uint64_t present_interval_ns(const struct tide_snapshot_pace *pace, uint64_t time_ns)
+static uint64_t lower(uint64_t a, uint64_t b)
 {
-  uint64_t cheap_ns = pace->cost_ns * CHEAP_REST;
-  uint64_t needed_ns = ns_since(time_ns, pace->begun_ns) / PER_RUN;
-  uint64_t longest_ns = cheap_ns < needed_ns ? cheap_ns : needed_ns;
-  return pace->interval_ns > longest_ns ? pace->interval_ns : longest_ns;
+  return a < b ? a : b;
+}
+
+static uint64_t higher(uint64_t a, uint64_t b)
+{
+  return a > b ? a : b;
+}
+
+// How far apart they are if what is there, and comes until the run is twice as long, is to last
+// that long. One that was dear among cheap ones tells nothing of those to come.
+static uint64_t lasting_interval_ns(const struct tide_snapshot_pace *pace, uint64_t run_ns,
+                                    uint64_t n_sharing)
+{
+  double cost_ns = (double)lower(pace->cost_ns, pace->before_ns);
+  double means_ns = pay_of(run_ns, 2 * run_ns, n_sharing);
+  means_ns += pace->credit_ns > 0 ? pace->credit_ns : 0;
+  double interval_ns = means_ns > 0 ? (double)run_ns * cost_ns / means_ns : 0;
+  double longest_ns = (double)run_ns / LONGEST_PART;
+  return (uint64_t)(interval_ns < longest_ns ? interval_ns : longest_ns);
+}
+
+// The interval, but where that would be dear a longer one.
+static uint64_t present_interval_ns(const struct tide_snapshot_pace *pace, uint64_t time_ns,
+                                    uint64_t n_sharing)
+{
+  uint64_t run_ns = ns_since(time_ns, pace->begun_ns);
+  uint64_t longest_ns = lower(pace->cost_ns * CHEAP_REST, run_ns / PER_RUN);
+  uint64_t lasting_ns = lasting_interval_ns(pace, run_ns, n_sharing);
+  return higher(pace->interval_ns, higher(longest_ns, lasting_ns));
 }
 
 static double guess_ns(const struct tide_snapshot_pace *pace, uint64_t n_cells)
@@ -94,8 +124,8 @@ bool tide_snapshot_pace_is_due(struct tide_snapshot_pace *pace, uint64_t time_ns
     pace->most_bytes = live_bytes;
   if (pace->is_over || pace->is_wanted)
     return pace->is_wanted && !pace->is_over;
-  double way = way_at(pace, ns_since(time_ns, pace->last_ns), present_interval_ns(pace, time_ns),
-                      pace->last_bytes, live_bytes);
+  double way = way_at(pace, ns_since(time_ns, pace->last_ns),
+                      present_interval_ns(pace, time_ns, n_sharing), pace->last_bytes, live_bytes);
   double guessed_ns = guess_ns(pace, n_cells);
   return way >= 1 && (pace->credit_ns >= guessed_ns || has_credit(pace, time_ns, guessed_ns));
 }
@@ -104,6 +134,7 @@ void tide_snapshot_pace_note(struct tide_snapshot_pace *pace, uint64_t time_ns, 
                              uint64_t n_cells, uint64_t cost_ns)
 {
   pace->credit_ns -= (double)cost_ns;
+  pace->before_ns = pace->cost_ns;
   pace->cost_ns = cost_ns;
   pace->n_cells = n_cells;
   pace->last_ns = time_ns;

@@ -10,7 +10,9 @@
 //     run, most of which are short. What was not spent stays, so that a dear one among many cheap
 //     ones makes no hole. One whenever the run has doubled is taken on credit, if it takes no
 //     thirtieth of it: a program that makes a million stacks in seconds has some.
-//  3. Where they are dear they come no more often than a fiftieth of the run needs.
+//  3. Where they are dear they come no more often than a fiftieth of the run needs, and no more
+//     often than what is paid until the run is twice as long lasts for: else the credit of the
+//     first moments were gone in the middle of a short run, and nothing known of its end.
 // By 2 a program of very many stacks has wider gaps: whoever shows the run says how wide
 // (model/image_sums.h).
 #pragma once
@@ -25,6 +27,7 @@ struct tide_snapshot_pace {
   uint64_t paid_ns;   // up to when time was turned into credit
   double credit_ns;   // processor time that snapshots may take; below zero: they took more
   uint64_t cost_ns;   // of the last one
+  uint64_t before_ns; // of the one before that
   uint64_t n_cells;   // that it looked at
   uint64_t last_ns;   // when it was, or the beginning
   int64_t last_bytes; // live then

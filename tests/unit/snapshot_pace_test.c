@@ -163,6 +163,27 @@ static void dear_ones_keep_to_their_share(void **state)
   done(&run);
 }
 
+// A compiler's run: twelve thousand stacks in the end, and over before there is much credit. What
+// there is goes evenly to all of it, whenever it ends.
+static void dear_ones_of_short_runs_are_even(void **state)
+{
+  (void)state;
+  for (uint64_t end_ns = 300 * MS; end_ns <= 3 * S; end_ns += 300 * MS) {
+    struct simulated run = {.end_ns = end_ns,
+                            .bytes = steady,
+                            .cell_ns = 35,
+                            .new_cell_ns = end_ns / 12000,
+                            .tick_ns = 5 * MS};
+    simulate(&run);
+    print_message("%u ms: widest gap %.1f %%, %.2f %% of a core\n", (unsigned)(end_ns / MS),
+                  100 * widest(&run.sampler, end_ns),
+                  100 * (double)run.spent_ns / (double)run.end_ns);
+    assert_true(widest(&run.sampler, end_ns) <= 0.045);
+    assert_true(run.spent_ns <= end_ns / 200 + 400 * MS / 25 + MS);
+    done(&run);
+  }
+}
+
 // One of three hundred takes a three-hundredth.
 static void images_share_the_time(void **state)
 {
@@ -222,6 +243,7 @@ UNIT_TESTS(snapshot_pace_test)
       cmocka_unit_test(short_runs_are_seen),
       cmocka_unit_test(dear_ones_keep_to_their_share),
       cmocka_unit_test(very_many_stacks_have_some),
+      cmocka_unit_test(dear_ones_of_short_runs_are_even),
       cmocka_unit_test(images_share_the_time),
       cmocka_unit_test(marks_make_no_hole),
       cmocka_unit_test(a_dear_one_makes_no_hole),
