@@ -56,13 +56,15 @@ export function shortenPath(path: string): string {
   return path.slice(before + 1);
 }
 
-// "src/main.c:42"; without a file, the module's base name, if the frame is not called by it already.
+// "src/main.c:42"; without a file, the module's base name, if the frame is not called by it.
 export function placeText(model: Model, frame: number, line = model.frames.line[frame]): string {
   if (frame === NONE || model.frames.flags[frame] & ~(FrameFlag.inlined | FrameFlag.guessed))
     return "";
   const file = model.frames.file[frame];
+  if (!file && !model.frames.function[frame] && modulePath(model, frame))
+    return "";
   if (!file)
-    return model.frames.function[frame] || !modulePath(model, frame) ? moduleName(model, frame) : "";
+    return moduleName(model, frame);
   const path = shortenPath(model.text[file]);
   return line ? `${path}:${line}` : path;
 }
