@@ -4,8 +4,8 @@
 // what all others held. Exact at the snapshots, like everything that is known by stack; what lies
 // between two is for who draws it to say.
 //
-// One pass over the cells of all snapshots finds the most that each group held; those chosen are asked
-// for their curves. Stacks are as many as sites: what each held at most their own curves tell.
+// One pass over the cells of all snapshots finds the most that each group held; those chosen are
+// asked for their curves. Stacks are as many as sites: what each held at most their own curves tell.
 
 import { curveInPieces, mostHeldInPieces, totalAtSnapshots } from "./curves.ts";
 import { heapSums, heapSumsInPieces } from "./keyframes.ts";

@@ -373,7 +373,8 @@ class StackView implements View {
   shows(frame: number): boolean {
     const { flags, layer } = this.model.frames;
     const bits = this.filter ? this.filter.bits[frame] : 0;
-    const isAsked = this.filter !== null && (bits & (this.filter.focus | this.filter.callers)) !== 0;
+    const asked = this.filter ? this.filter.focus | this.filter.callers : 0;
+    const isAsked = (bits & asked) !== 0;
     const isFolded = layer[frame] >= Layer.folded && !isAsked;
     return !(flags[frame] & NOT_FRAMES) && (this.look.allFrames || !isFolded) &&
       !(this.filter && bits & this.filter.hide);
