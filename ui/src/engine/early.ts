@@ -4,8 +4,8 @@
 // there are boxes wide enough to be seen.
 //
 //  1. From the inside out a stack is followed as long as the node where it stands weighs a SEENth
-//     of everything. From the outside in stacks are the same as long as the nodes of the model are: of
-//     these it is known beforehand what they weigh, and they are followed in place of stacks.
+//     of everything. From the outside in stacks are the same as long as the nodes of the model are:
+//     of these it is known beforehand what they weigh, and they are followed in place of stacks.
 //  2. It goes on, too, while its last turns may be the beginning of a cycle that comes again: else
 //     frames further on could fold some of them away (trie.ts). So every node weighs exactly what
 //     it does in the whole picture; narrow ones lack what is further on.
