@@ -5,7 +5,8 @@
 // between two is for who draws it to say.
 //
 // One pass over the cells of all snapshots finds the most that each group held; those chosen are
-// asked for their curves. Stacks are as many as sites: what each held at most their own curves tell.
+// asked for their curves. Stacks are as many as sites: what each held at most their own curves
+// tell.
 
 import { curveInPieces, mostHeldInPieces, totalAtSnapshots } from "./curves.ts";
 import { heapSums, heapSumsInPieces } from "./keyframes.ts";
