@@ -5,12 +5,14 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { makeBands } from "../src/engine/bands.ts";
+import { cardsOf } from "../src/engine/cards.ts";
 import { totalAtSnapshots } from "../src/engine/curves.ts";
 import { group } from "../src/engine/groups.ts";
 import { emptyLook, makeView } from "../src/engine/look.ts";
-import { FrameFlag, type Model } from "../src/engine/model.ts";
-import { frameText, NONE, placeText } from "../src/engine/names.ts";
-import { MEASURES, refusal, type Question } from "../src/engine/question.ts";
+import type { Model } from "../src/engine/model.ts";
+import { frameText, isGathered, placeText } from "../src/engine/names.ts";
+import { defaultQuestion, MEASURES, refusal, type Question } from "../src/engine/question.ts";
 import { weigh } from "../src/engine/question.ts";
 import { buildTree, type Tree } from "../src/engine/tree.ts";
 import { firstModelOf, made, modelOf, recordedCommand } from "./command.ts";
@@ -23,9 +25,6 @@ const CAPTURES: [string, () => string, number][] = [
   ["700 stacks, 9 snapshots", () => made(3, 700, 9), 20],
   ["CPython, recorded", () => recordedCommand("first", "python3", "-c", PYTHON), 100],
 ];
-
-const isOther = (model: Model, frame: number) =>
-  frame !== NONE && (model.frames.flags[frame] & FrameFlag.pruned) !== 0;
 
 function questionsOf(model: Model): Question[] {
   const whole = MEASURES.flatMap((measure) => (["bytes", "blocks"] as const).map((unit) =>
@@ -41,7 +40,7 @@ const sum = (values: Float64Array) => values.reduce((a, b) => a + b, 0);
 
 function placesOf(model: Model, question: Question): Map<string, number> {
   const { items } = group(makeView(model, emptyLook), question, "place");
-  return new Map(items.filter(({ frame }) => !isOther(model, frame))
+  return new Map(items.filter(({ frame }) => !isGathered(model, frame))
     .map(({ frame, weight }) => [`${frameText(model, frame)} ${placeText(model, frame)}`, weight]));
 }
 
@@ -53,7 +52,7 @@ function nodesOf(model: Model, question: Question): Map<string, number> {
   const walk = (node: number, way: string) => {
     found.set(way, tree.total(node));
     for (const child of tree.children(node))
-      if (!isOther(model, tree.frame(child)))
+      if (!isGathered(model, tree.frame(child)))
         walk(child, `${way}/${frameText(model, tree.frame(child))}`);
   };
   walk(0, "");
@@ -87,6 +86,14 @@ for (const [name, make, keep] of CAPTURES)
       assert.deepEqual(threads(first), threads(all));
     }
     assert.ok(nNodes > 100, `${nNodes} nodes`);
+    const { items } = group(makeView(first, emptyLook), defaultQuestion(first), "place");
+    assert.ok(items.some(({ frame }) => isGathered(first, frame)));
+    const blamed = cardsOf(first).map((card) => card.group!.frame);
+    assert.ok(blamed.length && !blamed.some((frame) => isGathered(first, frame)));
+    for (const kind of ["place", "stack"] as const) {
+      const { bands } = makeBands(makeView(first, emptyLook), kind, "bytes", 6);
+      assert.ok(bands.length && !bands.some((band) => isGathered(first, band.group.frame)), kind);
+    }
   });
 
 test("what is not large is seen at once", () => {

@@ -151,11 +151,11 @@ function Header() {
   const { image } = of.facts;
   const program = clean(programName(image));
   const whole = use(complete);
-  const facts = [
+  const facts = [ // the line is cut at its end
+    busy && !now.facts.live ? readingWords(of, far) : waiting ? "working…" : "",
     ...titleOf(of, now.facts.live).map((part) => cleanWithin(part, 600)),
     whole ? cleanWithin(whole.text, 600) : "",
     image.origin ? `from ${clean(image.origin)}` : "",
-    busy && !now.facts.live ? readingWords(of, far) : waiting ? "working…" : "",
   ];
   return (
     <header class="head">

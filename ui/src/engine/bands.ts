@@ -15,7 +15,7 @@ import { groupInPieces, type Group, type GroupKind } from "./groups.ts";
 import { classSums, noGroup } from "./groups_across.ts";
 import { partOf, type View } from "./look.ts";
 import type { Model } from "./model.ts";
-import { NONE } from "./names.ts";
+import { isGathered, NONE } from "./names.ts";
 import { weighIn } from "./narrow.ts";
 import { atOnce, stretches, type Pieces } from "./pieces.ts";
 import { threadCoursesInPieces } from "./thread_courses.ts";
@@ -89,6 +89,10 @@ function* chosenGroups(
   const groupOf = groups.itemOf();
   yield;
   const held = yield* maxima(view.model, asked.unit, groupOf, groups.items.length);
+  groups.items.forEach(({ frame }, item) => {
+    if (isGathered(view.model, frame)) // are others
+      held[item] = 0;
+  });
   return highestOf(held, most, least).map((item) => groups.items[item]);
 }
 
@@ -113,8 +117,8 @@ function* chosenStacks(
         only[site] = Number(held[site] >= held[last]);
     });
   const { items } = yield* groupInPieces(partOf(view.whole, only), asked, "stack");
-  return highestOf(Float64Array.from(items, ({ number }) => held[number]), most, least)
-    .map((item) => items[item]);
+  const values = items.map(({ number, frame }) => isGathered(model, frame) ? 0 : held[number]);
+  return highestOf(Float64Array.from(values), most, least).map((item) => items[item]);
 }
 
 // Whatever has been allocated may have been held.

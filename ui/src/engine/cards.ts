@@ -9,7 +9,7 @@ import { curve, prepareCurves, runNs } from "./curves.ts";
 import { groupInPieces, type Group } from "./groups.ts";
 import { emptyLook, makeView, type View } from "./look.ts";
 import type { Finding, Model } from "./model.ts";
-import { NONE } from "./names.ts";
+import { isGathered, NONE } from "./names.ts";
 import { atOnce, stretches, type Pieces } from "./pieces.ts";
 import {
   defaultQuestion, prepareWeights, refusal, weigh, whole, type Measure, type Question,
@@ -142,7 +142,7 @@ function* makeCards(model: Model): Pieces<Card[]> {
   const all = yield* places(question);
   yield* prepareCurves(model, "bytes");
   const least = all.length ? whole(model, question) * LEAST_SHARE : 0;
-  const isNew = (one: Group) => one.frame !== NONE &&
+  const isNew = (one: Group) => one.frame !== NONE && !isGathered(model, one.frame) &&
     !cards.some(({ group: held }) => held && held.frame === one.frame);
   const heaviest = all.filter((one) => one.weight >= least && isNew(one)).slice(0, 2 * MOST);
   const growing = yield* byBytesTimesGrowth(model, heaviest);

@@ -41,6 +41,11 @@ export function frameText(model: Model, frame: number): string {
   return modulePath(model, frame) ? `${moduleName(model, frame)}+${address}` : address;
 }
 
+// What stands for stacks that were gathered: nobody's place.
+export function isGathered(model: Model, frame: number): boolean {
+  return frame !== NONE && (model.frames.flags[frame] & FrameFlag.pruned) !== 0;
+}
+
 // Which part of a source path a person would say.
 export function shortenPath(path: string): string {
   const after = (mark: string) => {
