@@ -17,11 +17,11 @@ import { synthetic } from "./synthetic.ts";
 
 const MODEL = synthetic({ nodes: 25000, sites: 9000, snapshots: 3 });
 const waiting: Waiting = {
-  of: MODEL, picture: { look: emptyLook, inverted: true, byLine: false },
+  of: MODEL, pictures: [{ look: emptyLook, inverted: true, byLine: false }],
   question: defaultQuestion(MODEL), isEnough: true,
 };
 
-const until = (sight: { value: Seen | null }) => new Promise<Seen>((done) => {
+const until = (sight: { value: Seen[] | null }) => new Promise<Seen[]>((done) => {
   const stop = effect(() => {
     const seen = sight.value;
     if (seen) queueMicrotask(() => (stop(), done(seen)));
@@ -29,8 +29,8 @@ const until = (sight: { value: Seen | null }) => new Promise<Seen>((done) => {
 });
 
 test("it has a view of its own, and the numbers of all", async () => {
-  const { view, picture } = await until(firstSight(signal(waiting)));
-  assert.equal(picture, waiting.picture);
+  const [{ view, picture }] = await until(firstSight(signal(waiting)));
+  assert.equal(picture, waiting.pictures[0]);
   const whole = makeView(MODEL, emptyLook);
   assert.notEqual(view, whole); // whose trie is still to come
   assert.ok(trieOf(view, true, false).seen! > 0);
@@ -42,10 +42,10 @@ test("it has a view of its own, and the numbers of all", async () => {
 });
 
 test("there is none of anything else", async () => {
-  const { picture } = waiting;
+  const [picture] = waiting.pictures;
   const others: (Waiting | null)[] = [
     null, { ...waiting, isEnough: false },
-    { ...waiting, picture: { ...picture, look: { ...emptyLook, row: "place a" } } },
+    { ...waiting, pictures: [{ ...picture, look: { ...emptyLook, row: "place a" } }] },
     { ...waiting, of: synthetic({ nodes: 500, sites: 200 }) },
   ];
   for (const other of others) {

@@ -17,30 +17,33 @@ import type { Pane } from "./state.ts";
 
 export interface Waiting {
   of: Model;
-  picture: Picture;
+  pictures: Picture[]; // that are seen together
   question: Question;
   isEnough: boolean; // it is looked at, nothing is searched, nothing zoomed to
 }
 
 export const hasSight: Pane[] = ["overview", "graph"];
 
-function* make({ of, picture, question }: Waiting): Pieces<Seen> {
-  const { look, inverted, byLine } = picture;
+function* make({ of, pictures, question }: Waiting): Pieces<Seen[]> {
   yield* prepareWeights(of, question);
-  const view = yield* viewApart(of, look);
-  const trie = yield* earlyTrie(view, weigh(of, question), picture);
-  keepTrie(view, inverted, byLine, trie);
-  return { view, picture };
+  const made: Seen[] = [];
+  for (const picture of pictures) {
+    const { look, inverted, byLine } = picture;
+    const view = yield* viewApart(of, look);
+    keepTrie(view, inverted, byLine, yield* earlyTrie(view, weigh(of, question), picture));
+    made.push({ view, picture });
+  }
+  return made;
 }
 
 // Of what is waited for; null: nothing is, or it is not made yet, or has no such sight.
 export function firstSight(
   waiting: ReadonlySignal<Waiting | null>,
-): ReadonlySignal<Seen | null> {
+): ReadonlySignal<Seen[] | null> {
   const asked = computed(() => {
     const what = waiting.value;
-    const isEarly = what && what.of.nodes.count >= LARGE_NODES &&
-      hasEarly(what.picture.look) && what.isEnough && !refusal(what.of, what.question);
+    const isEarly = what && what.of.nodes.count >= LARGE_NODES && what.isEnough &&
+      what.pictures.every(({ look }) => hasEarly(look)) && !refusal(what.of, what.question);
     return isEarly ? what : null;
   });
   return later(asked, make);

@@ -60,22 +60,31 @@ const readableOf = (name: string) =>
 const callee = computed(() => state.value.callee);
 const chosen = computed(() => callee.value || functions.value[0] || "");
 
-// Of a large model what is wide enough to be seen comes first, unless somebody looks for more.
-function side(kind: "callers" | "callees", zoom: "above" | "below") {
+function picture(kind: "callers" | "callees") {
   const wanted = computed<Picture>(() => ({
     look: { ...usedLook.value, [kind]: [...usedLook.value[kind], exactly(chosen.value)] },
     inverted: kind === "callers",
     byLine: shape.value.byLine,
   }));
-  const shown = ready(model, wanted, true);
-  const isZoomed = computed(() => state.value[zoom].length > 0);
-  const sight = firstSight(inPanes<Waiting | null>(["callers"], () =>
-    shown.value?.picture === wanted.value ? null : {
-      of: model.value, picture: wanted.value, question: question.value,
-      isEnough: !searchText.value && !isZoomed.value,
-    }, null));
+  return { wanted, shown: ready(model, wanted, true) };
+}
+
+const pictures = [picture("callers"), picture("callees")];
+
+// Of a large model what is wide enough to be seen comes first, of both together, unless somebody
+// looks for more.
+const isZoomed = computed(() => state.value.above.length + state.value.below.length > 0);
+const sights = firstSight(inPanes<Waiting | null>(["callers"], () =>
+  pictures.every(({ wanted, shown }) => shown.value?.picture === wanted.value) ? null : {
+    of: model.value, pictures: pictures.map(({ wanted }) => wanted.value),
+    question: question.value, isEnough: !searchText.value && !isZoomed.value,
+  }, null));
+
+function side(i: number) {
   const asked = inPanes<Asked | null>(["callers"], () => {
-    const now = sight.value ?? shown.value;
+    const { wanted, shown } = pictures[i];
+    const now = shown.value?.picture === wanted.value ? shown.value
+      : sights.value?.[i] ?? shown.value;
     return now && {
       of: model.value, view: partOf(now.view, left.value.only), weights: weights.value,
       picture: now.picture, order: order.value,
@@ -113,8 +122,8 @@ function* makeHalf({ view, weights, picture, order, search }: Asked): Pieces<Hal
   return { view, tree, trie, found: matches && matches.nodes };
 }
 
-const callers = side("callers", "above");
-const callees = side("callees", "below");
+const callers = side(0);
+const callees = side(1);
 
 export function SandwichPane() {
   const why = use(refused);

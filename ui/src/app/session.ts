@@ -124,9 +124,10 @@ const waiting = computed(() => {
   const isEnough = hasSight.includes(wantedPane.value) && !wantedSearch.value &&
     !wantedZoom.value.length;
   return !ready.value || ready.value.picture === picture ? null
-    : { of, picture, question: wantedQuestion.value, isEnough };
+    : { of, pictures: [picture], question: wantedQuestion.value, isEnough };
 });
-const sight = firstSight(waiting);
+const sights = firstSight(waiting);
+const sight = computed<Seen | null>(() => sights.value?.[0] ?? null);
 let first: { sight: Seen; asked: Asked } | null = null; // that is shown until all is there
 const asked = computed<Asked>(() => {
   const [of, picture] = [wantedModel.value, wantedPicture.value];

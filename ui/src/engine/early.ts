@@ -117,91 +117,122 @@ class Steps {
 // Where stacks stand, and what weighs less than can be seen.
 interface Stand { leaf: Uint32Array; least: number }
 
-// Where the stacks of a view stand, each on its way out.
-class Ways implements Stand {
-  readonly leaf: Uint32Array; // per site, a step; NONE: not in the picture
+// Stacks on their way out: those that show the same go together.
+interface Groups {
+  of: Uint32Array; // per site; NONE: not in the picture
+  site: number[]; // per group, one of its stacks
+  node: number[]; // and where what is shown of it begins; 0: not known
+  weight: number[];
+}
+
+function* groupsOf(view: View, weights: Float64Array): Pieces<Groups> {
+  const { sites, nodes } = view.model;
+  const starts = view.look.callers.length ? yield* view.starts!() : null;
+  const groups: Groups = { of: new Uint32Array(sites.count).fill(NONE), site: [], node: [],
+    weight: [] };
+  const from = new Uint32Array(starts ? nodes.count : 0); // the group of a start, from 1
+  yield* stretches(sites.count, (first, past) => {
+    for (let i = first; i < past; i++) {
+      if (!view.wanted[i] || weights[i] === 0)
+        continue;
+      const start = starts ? starts[sites.node[i]] : 0;
+      const known = start ? from[start] : 0;
+      if (known) {
+        groups.of[i] = known - 1;
+        groups.weight[known - 1] += Math.abs(weights[i]);
+        continue;
+      }
+      groups.of[i] = groups.site.push(i) - 1;
+      groups.weight.push(Math.abs(weights[i]));
+      groups.node.push(starts ? start : sites.node[i]);
+      if (start)
+        from[start] = groups.site.length;
+    }
+  });
+  return groups;
+}
+
+class Ways {
+  readonly leaf: Uint32Array; // per group, a step
   private readonly next: Uint32Array; // the node that is read next; 0: it has ended
   least = 0; // what weighs less is not seen
 
   constructor(
-    private readonly view: View, private readonly weights: Float64Array,
-    private readonly steps: Steps, private readonly starts: Uint32Array | null,
+    private readonly view: View, private readonly groups: Groups, private readonly steps: Steps,
   ) {
-    const { count } = view.model.sites;
-    this.leaf = new Uint32Array(count).fill(NONE);
-    this.next = new Uint32Array(count);
+    this.leaf = new Uint32Array(groups.site.length);
+    this.next = new Uint32Array(groups.site.length);
   }
 
-  begin(site: number): void {
-    const { sites } = this.view.model;
-    const node = sites.node[site];
-    this.leaf[site] = 0;
-    this.next[site] = sites.kind[site] === SiteKind.lost ? 0 : this.starts?.[node] ?? node;
-    this.least += Math.abs(this.weights[site]);
-    if (this.goOn(site))
+  begin(group: number): void {
+    const { kind } = this.view.model.sites;
+    const { site, node, weight } = this.groups;
+    this.next[group] = kind[site[group]] === SiteKind.lost ? 0 : node[group];
+    this.least += weight[group];
+    if (this.goOn(group))
       return;
-    this.leaf[site] = endOf(this.view, site, this.steps.builder, true);
-    this.steps.add(this.leaf[site], Math.abs(this.weights[site]));
+    this.leaf[group] = endOf(this.view, site[group], this.steps.builder, true);
+    this.steps.add(this.leaf[group], weight[group]);
   }
 
   // By one frame that is shown; false: there is none any more.
-  goOn(site: number): boolean {
+  goOn(group: number): boolean {
     const { nodes } = this.view.model;
-    let node = this.next[site];
+    let node = this.next[group];
     while (node && !this.view.showsNode(node))
       node = nodes.parent[node];
-    this.next[site] = node && nodes.parent[node];
+    this.next[group] = node && nodes.parent[node];
     if (node)
-      this.leaf[site] =
-        this.steps.go(this.leaf[site], nodes.frame[node], Math.abs(this.weights[site]));
+      this.leaf[group] =
+        this.steps.go(this.leaf[group], nodes.frame[node], this.groups.weight[group]);
     return node !== 0;
   }
 
-  isSeen(site: number): boolean {
-    return this.next[site] !== 0 && (this.steps.weight(this.leaf[site]) >= this.least ||
-      this.steps.isOpen(this.leaf[site]));
+  isSeen(group: number): boolean {
+    return this.next[group] !== 0 && (this.steps.weight(this.leaf[group]) >= this.least ||
+      this.steps.isOpen(this.leaf[group]));
   }
 }
 
-// Of sites, or of 0 to count - 1.
-function* chosen(
-  from: Uint32Array | null, is: (site: number) => boolean, count = from!.length,
-): Pieces<Uint32Array> {
-  const sites = new Uint32Array(count);
+function* chosen(from: Uint32Array, is: (group: number) => boolean): Pieces<Uint32Array> {
+  const groups = new Uint32Array(from.length);
   let n = 0;
-  yield* stretches(count, (first, past) => {
-    for (let i = first; i < past; i++) {
-      const site = from ? from[i] : i;
-      if (is(site))
-        sites[n++] = site;
-    }
+  yield* stretches(from.length, (first, past) => {
+    for (let i = first; i < past; i++)
+      if (is(from[i]))
+        groups[n++] = from[i];
   });
-  return sites.subarray(0, n);
+  return groups.subarray(0, n);
 }
 
 // From the inside out. Of callers, all that is inside of the function is no part of the picture.
 function* fromInside(
   view: View, weights: Float64Array, steps: Steps, seen: number,
 ): Pieces<Stand> {
-  const starts = view.look.callers.length ? yield* view.starts!() : null;
-  const ways = new Ways(view, weights, steps, starts);
-  const all = yield* chosen(null, (site) => view.wanted[site] !== 0 && weights[site] !== 0,
-    weights.length);
-  const goAll = (sites: Uint32Array, go: (site: number) => void) =>
-    stretches(sites.length, (from, past) => {
+  const groups = yield* groupsOf(view, weights);
+  const ways = new Ways(view, groups, steps);
+  const all = new Uint32Array(groups.site.length).map((_, i) => i);
+  const goAll = (some: Uint32Array, go: (group: number) => void) =>
+    stretches(some.length, (from, past) => {
       for (let i = from; i < past; i++)
-        go(sites[i]);
+        go(some[i]);
     }, PIECE / 4);
-  yield* goAll(all, (site) => ways.begin(site));
+  yield* goAll(all, (group) => ways.begin(group));
   ways.least /= seen;
   // Stacks that were left behind may stand where others have come since.
-  for (let left = yield* chosen(all, (site) => ways.isSeen(site)); left.length;) {
-    yield* goAll(left, (site) => ways.goOn(site));
-    left = yield* chosen(left, (site) => ways.isSeen(site));
+  for (let left = yield* chosen(all, (group) => ways.isSeen(group)); left.length;) {
+    yield* goAll(left, (group) => ways.goOn(group));
+    left = yield* chosen(left, (group) => ways.isSeen(group));
     if (!left.length)
-      left = yield* chosen(all, (site) => ways.isSeen(site));
+      left = yield* chosen(all, (group) => ways.isSeen(group));
   }
-  return ways;
+  const leaf = groups.of;
+  yield* stretches(leaf.length, (from, past) => {
+    for (let i = from; i < past; i++)
+      if (leaf[i] !== NONE)
+        leaf[i] = ways.leaf[leaf[i]];
+  });
+  return { leaf, least: ways.least };
 }
 
 // What the stacks through each node of the model weigh.

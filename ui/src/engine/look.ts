@@ -18,7 +18,7 @@
 import { standIns, withLibraries } from "./libraries.ts";
 import { FrameFlag, Layer, SiteKind, type Model } from "./model.ts";
 import { moduleName, modulePath, NONE } from "./names.ts";
-import { atOnce, stretches, type Pieces } from "./pieces.ts";
+import { atOnce, Few, stretches, type Pieces } from "./pieces.ts";
 import { callText, parseRow, rowText } from "./rows.ts";
 
 export interface Look {
@@ -274,9 +274,16 @@ function* nodesWithin({ nodes, frames }: Model, filter: Filter): Pieces<Uint8Arr
   return within;
 }
 
-function* judge(model: Model, filter: Filter | null): Pieces<Judged> {
-  const wanted = yield* judgeSites(model, filter);
-  return { wanted, within: filter?.focus ? yield* nodesWithin(model, filter) : null };
+const wantedBy = new Few<Model, Uint8Array>(1);
+
+// What patterns let through does not depend on the direction in which it is looked at.
+function* judge(model: Model, look: Look, filter: Filter | null): Pieces<Judged> {
+  const { file, module, ignore, libraries } = look;
+  const named = [...look.function, ...look.focus, ...look.callers, ...look.callees].sort();
+  const key = JSON.stringify([named, file, module, ignore, libraries]);
+  const wanted = wantedBy.get(model, key) ??
+    wantedBy.keep(model, key, yield* judgeSites(model, filter));
+  return { wanted: look.row === null ? wanted : wanted.slice(), within: filter?.focus ? yield* nodesWithin(model, filter) : null };
 }
 
 // By crate and module the question is whose code allocates, so unless somebody said whom to blame
@@ -326,7 +333,8 @@ class StackView implements View {
     this.filter = makeFilter(model, look, this.stands);
     this.ownFirst = (look.blame ?? model.facts.blame) !== "library";
     this.isFiltered = this.filter !== null || look.row !== null || isNarrow(look);
-    ({ wanted: this.wanted, within: this.within } = judged ?? atOnce(judge(model, this.filter)));
+    ({ wanted: this.wanted, within: this.within } = judged ??
+      atOnce(judge(model, look, this.filter)));
     if (look.row !== null && !judged)
       keepRow(model, look, look.row, this.wanted);
     this.read = new Uint32Array(model.nodes.deepest + 1);
@@ -579,7 +587,7 @@ const isPlain = (look: Look) =>
 export function* viewApart(model: Model, look: Look): Pieces<View> {
   if (isPlain(look))
     return makeView(model, look).again!();
-  return new StackView(model, look, yield* judge(model, makeFilter(model, look, null)));
+  return new StackView(model, look, yield* judge(model, look, makeFilter(model, look, null)));
 }
 
 // Some of the stacks of a view, with the frames that it shows of them.
