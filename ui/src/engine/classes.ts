@@ -78,21 +78,26 @@ function keptOfSite(model: Model, question: Question, site: number, weight: numb
 
 // Per site, how much of its weight was never freed; NaN: not known. Nobody looked at the peak:
 // there it is known of sites that freed everything or nothing.
-export function keptWeights(model: Model, question: Question, weights: Float64Array): Float64Array {
+export function* keptWeights(
+  model: Model, question: Question, weights: Float64Array,
+): Pieces<Float64Array> {
   const { from, to, measure, unit } = sinceReset(model, question);
   const { nFree } = model.sites;
   const told = (from !== null || to !== null) && !isBound(model, question) &&
     isKeptKnown(model, from, to);
   const kept = told ? keptColumn(model, unit, measure === "live" ? null : from, to)
     : new Float64Array(weights.length);
-  for (let i = 0; i < kept.length; i++) {
-    let one = told ? kept[i] : keptOfSite(model, question, i, weights[i]);
-    if (one === null && liveBlocksAt(model.sites, i) === 0)
-      one = 0;
-    if (one === null && nFree[i] === 0)
-      one = weights[i];
-    kept[i] = one === null ? NaN : Math.max(0, Math.min(one, weights[i]));
-  }
+  yield;
+  yield* stretches(kept.length, (first, past) => {
+    for (let i = first; i < past; i++) {
+      let one = told ? kept[i] : keptOfSite(model, question, i, weights[i]);
+      if (one === null && liveBlocksAt(model.sites, i) === 0)
+        one = 0;
+      if (one === null && nFree[i] === 0)
+        one = weights[i];
+      kept[i] = one === null ? NaN : Math.max(0, Math.min(one, weights[i]));
+    }
+  });
   return kept;
 }
 

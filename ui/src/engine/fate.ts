@@ -9,7 +9,7 @@
 //   held        never freed, but neither of these
 //   at the end  all freed, but none before the last tenth of the run, and none allocated in it
 
-import { curve, prepareCurves, runNs, type Curve } from "./curves.ts";
+import { curve, curveInPieces, prepareCurves, runNs, type Curve } from "./curves.ts";
 import type { Group, Groups } from "./groups.ts";
 import { SnapshotKind, type Model } from "./model.ts";
 import { atOnce, PIECE, type Pieces } from "./pieces.ts";
@@ -75,7 +75,10 @@ export function* fatesInPieces(model: Model, groups: Groups): Pieces<void> {
   yield* prepareCurves(model, "blocks");
   let nStacks = 0;
   for (const group of groups.items) {
-    group.fate = fateOf(model, group, curve(model, group.sites, "blocks"), hasTimes);
+    const { sites } = group;
+    const course = sites.length < PIECE / 8 ? curve(model, sites, "blocks")
+      : yield* curveInPieces(model, sites, "blocks");
+    group.fate = fateOf(model, group, course, hasTimes);
     if ((nStacks += FATE_STACKS + group.sites.length) < PIECE)
       continue;
     nStacks = 0;

@@ -150,19 +150,26 @@ class Sharing {
   }
 
   private *findTimes(): Pieces<Times> {
-    const { nAlloc, firstNs, lastNs } = this.model.sites;
+    const { entries, groupOf, model: { sites } } = this;
+    const { nAlloc } = sites;
+    const first = new Float64Array(this.count).fill(Infinity);
+    const last = new Float64Array(this.count);
     yield;
-    const times = {
-      first: new Float64Array(this.count).fill(Infinity), last: new Float64Array(this.count),
-    };
-    yield* stretches(this.entries.length, (from, past) => {
+    const { firstNs } = sites; // each is made when it is first read
+    yield;
+    const { lastNs } = sites;
+    yield;
+    yield* stretches(entries.length, (from, past) => {
       for (let i = from; i < past; i++) {
-        const [g, site] = [this.groupOf[i], this.entries[i]];
-        if (nAlloc[site])
-          times.first[g] = Math.min(times.first[g], firstNs[site]);
-        times.last[g] = Math.max(times.last[g], lastNs[site]);
+        const site = entries[i];
+        const g = groupOf[i];
+        if (nAlloc[site] && firstNs[site] < first[g])
+          first[g] = firstNs[site];
+        if (lastNs[site] > last[g])
+          last[g] = lastNs[site];
       }
     });
+    const times = { first, last };
     return (this.times = times);
   }
 

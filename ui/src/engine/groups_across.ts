@@ -180,7 +180,7 @@ export function* classSums(view: View, question: Question, kind: "size" | "lifet
   const { model } = view;
   const of = yield* classesInPieces(model, kind);
   const weights = weighIn(view, question);
-  const kept = kind === "lifetime" ? keptOf(model, question, weights) : null;
+  const kept = kind === "lifetime" ? yield* keptOf(model, question, weights) : null;
   const only = view.look[kind];
   const n = classCount(kind);
   const [sums, stacks] = [new Float64Array(n + 1), new Float64Array(n + 1)];

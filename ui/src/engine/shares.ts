@@ -5,6 +5,7 @@
 
 import { keptWeights, shareOut, siteClasses } from "./classes.ts";
 import type { Model } from "./model.ts";
+import { atOnce, stretches, type Pieces } from "./pieces.ts";
 import { isOfNew, weigh, weighNumbers, type Question } from "./question.ts";
 
 // The rows of each site, and what they tell about whose its blocks are.
@@ -75,11 +76,17 @@ export function threadWeights(
 }
 
 // Of a part of a site's weight, what was never freed is known where that is all or nothing of it.
-export function keptOf(model: Model, question: Question, weights: Float64Array): Float64Array {
+export function* keptOf(
+  model: Model, question: Question, weights: Float64Array,
+): Pieces<Float64Array> {
   const all = weigh(model, question);
-  const kept = keptWeights(model, question, all);
-  return kept.map((one, i) =>
-    weights[i] === all[i] ? one : one === 0 ? 0 : one === all[i] ? weights[i] : NaN);
+  const kept = yield* keptWeights(model, question, all);
+  yield* stretches(weights === all ? 0 : kept.length, (from, past) => {
+    for (let i = from; i < past; i++)
+      if (weights[i] !== all[i])
+        kept[i] = kept[i] === 0 ? 0 : kept[i] === all[i] ? weights[i] : NaN;
+  });
+  return kept;
 }
 
 // What is known to be of one class of each site; its row among all classes is the sum.
@@ -88,7 +95,7 @@ export function classWeights(
   number: number,
 ): Float64Array {
   const of = siteClasses(model, kind);
-  const kept = kind === "lifetime" ? keptOf(model, question, weights) : null;
+  const kept = kind === "lifetime" ? atOnce(keptOf(model, question, weights)) : null;
   return weights.map((weight, site) => {
     let sum = 0;
     shareOut(of, question, site, weight, kept && kept[site], (to, part) => {
