@@ -45,6 +45,18 @@ test("what is looked at stays", () => {
   assert.deepEqual([first, lines, inverted].map((one) => isKept(model, one)), [true, false, true]);
 });
 
+test("what nobody wants any more is not looked at", () => {
+  const model = synthetic({ nodes: 3000, sites: 900 });
+  for (const picture of [first, lines, inverted]) make(model, picture);
+  const wanted = signal<Picture | null>(inverted);
+  const shown = seen(signal(model), wanted);
+  assert.equal(shown.value!.picture, inverted);
+  wanted.value = null;
+  assert.equal(shown.value, null);
+  forgetSome(model, 1);
+  assert.deepEqual([first, lines, inverted].map((one) => isKept(model, one)), [true, false, false]);
+});
+
 test("many small ones go by their age", () => {
   const model = synthetic({ nodes: 300, sites: 90 });
   const some = [first, lines, inverted, { ...lines, inverted: true }].concat(

@@ -32,6 +32,7 @@ import { later } from "./later.ts";
 import { range } from "./moments.ts";
 import { model, question, searchFault, searchRegex, searchText, session } from "./session.ts";
 import { inPanes, order, shape, some, usedLook, view, zoomPath } from "./session.ts";
+import { letGo } from "./signals.ts";
 import { state } from "./state.ts";
 import { sitesBelow } from "./zoomed.ts";
 
@@ -220,15 +221,15 @@ const asked = inPanes<Asked | null>(["diff"], () => {
 // null: there is nothing to compare, or it is not made yet.
 const answer = later(asked, compare, true);
 
-export const tree = computed<Tree | null>(() => answer.value && answer.value.tree);
-export const places = computed<Diff | null>(() => answer.value && answer.value.places);
-export const total = computed<Diff["total"] | null>(() => answer.value && answer.value.total);
-export const found = computed<Matches | null>(() => answer.value && answer.value.found);
-export const foundLeft = computed<Matches | null>(() => answer.value && answer.value.foundLeft);
+export const tree = letGo<Tree | null>(() => answer.value && answer.value.tree);
+export const places = letGo<Diff | null>(() => answer.value && answer.value.places);
+export const total = letGo<Diff["total"] | null>(() => answer.value && answer.value.total);
+export const found = letGo<Matches | null>(() => answer.value && answer.value.found);
+export const foundLeft = letGo<Matches | null>(() => answer.value && answer.value.foundLeft);
 
 // Whether a place is among what is searched for: a stack of it on either side has a match; threads
 // and classes, which share stacks, go by their names.
-export const foundPlace = computed<(place: DiffPlace) => boolean>(() => {
+export const foundPlace = letGo<(place: DiffPlace) => boolean>(() => {
   const [then, now] = answer.value?.foundSites ?? [];
   const regex = searchRegex.value;
   if (!then || !now || !regex) return () => true;

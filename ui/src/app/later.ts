@@ -4,10 +4,11 @@
 // is seen, and piece by piece, so that the page answers meanwhile. Only what is still asked for is
 // made.
 
-import { computed, signal, type ReadonlySignal } from "@preact/signals-core";
+import { signal, type ReadonlySignal } from "@preact/signals-core";
 import type { Model } from "../engine/model.ts";
 import { atOnce, type Pieces } from "../engine/pieces.ts";
 import { LARGE_NODES } from "./pictures.ts";
+import { letGo } from "./signals.ts";
 import { inSlices, type Slices } from "./slices.ts";
 import { working } from "./workers.ts";
 
@@ -47,7 +48,7 @@ export function later<A extends { of: Model }, T>(
     isWaiting = true;
     setTimeout(begin, DRAWN_MS);
   };
-  return computed(() => {
+  return letGo(() => {
     void arrivals.value;
     const what = asked.value;
     if (!what) return (made = null);
@@ -56,5 +57,5 @@ export function later<A extends { of: Model }, T>(
       return (made = { asked: what, value: atOnce(make(what)) }).value;
     queueMicrotask(wait);
     return isKept && made?.asked.of === what.of ? made.value : null;
-  });
+  }, () => asked.peek() === null);
 }

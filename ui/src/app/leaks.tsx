@@ -19,8 +19,8 @@ import { groupName, groupPlace, shortGroupName } from "./columns.ts";
 import { save } from "./download.tsx";
 import { isFound, Marked } from "./found.tsx";
 import { Bar, Refusal, Th } from "./parts.tsx";
-import { inPanes, left, model, searchRegex } from "./session.ts";
-import { use } from "./signals.ts";
+import { inPanes, left, model, pane, searchRegex } from "./session.ts";
+import { letGo, use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
 import { go, state } from "./state.ts";
 import { plural, sentence, wordsOfPane } from "./words.ts";
@@ -55,10 +55,10 @@ const hidden = inPanes(["leaks"], () =>
   shown.value === left.value ? 0 : sumOf(leaksOf(left.value).kept) - sumOf(all.value.kept), 0,
 );
 
-const found = computed<Leaks>(() => ({
+const found = letGo<Leaks>(() => ({
   kept: all.value.kept.filter(({ group }) => isFound(group)),
   atEnd: all.value.atEnd.filter(({ group }) => isFound(group)),
-}));
+}), () => pane.peek() !== "leaks");
 
 export function LeaksPane() {
   const fault = use(why);

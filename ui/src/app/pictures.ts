@@ -3,11 +3,12 @@
 // Views of a model that are ready to be drawn. Of a small model any view is; of a large one it is
 // asked for, and until it is here the picture before it stays.
 
-import { computed, effect, signal, type ReadonlySignal } from "@preact/signals-core";
+import { effect, signal, type ReadonlySignal } from "@preact/signals-core";
 import { keepFound, stacksOf, type Found, type Picture } from "../engine/errands.ts";
 import { makeView, PATTERN_KINDS, type View } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
 import { forgetTrie, hasTrie, trieOf } from "../engine/trie.ts";
+import { letGo } from "./signals.ts";
 import { inSlices } from "./slices.ts";
 import { hasWorkers, send, working } from "./workers.ts";
 
@@ -90,11 +91,11 @@ interface Asking {
   end(): void; // nobody waits for it any more
 }
 
-// What is wanted as soon as it is ready, and before that what was; null: nothing was. isTree: there
-// is no table of it.
+// What is wanted as soon as it is ready, and before that what was; null: nothing was, or is wanted.
+// isTree: there is no table of it.
 export function seen(
   model: ReadonlySignal<Model>,
-  wanted: ReadonlySignal<Picture>,
+  wanted: ReadonlySignal<Picture | null>,
   isTree = false,
 ): ReadonlySignal<Seen | null> {
   const arrivals = signal(0);
@@ -127,11 +128,18 @@ export function seen(
     asked = mine;
     working.value++;
   };
-  return computed(() => {
+  return letGo(() => {
     void arrivals.value;
     const of = model.value;
     const picture = wanted.value;
-    if (shown?.view.model !== of) shown = null;
+    if (!picture || shown?.view.model !== of) shown = null;
+    if (!picture) {
+      queueMicrotask(() => {
+        forget();
+        forgetLater(of);
+      });
+      return null;
+    }
     if (shown?.picture === picture) return shown;
     const view = readyView(of, picture);
     if (view) shown = { view, picture };
@@ -141,5 +149,5 @@ export function seen(
       forgetLater(of);
     });
     return shown;
-  });
+  }, () => wanted.peek() === null);
 }

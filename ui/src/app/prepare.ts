@@ -8,7 +8,7 @@ import { cardsInPieces } from "../engine/cards.ts";
 import { prepareCurves } from "../engine/curves.ts";
 import type { Picture } from "../engine/errands.ts";
 import { groupInPieces, groupRefusal, ofSeveralInPieces } from "../engine/groups.ts";
-import { heapSumsInPieces } from "../engine/keyframes.ts";
+import { forgetColumns, heapSumsInPieces } from "../engine/keyframes.ts";
 import { leaksInPieces } from "../engine/leaks.ts";
 import { patternRefusal, wantedWeight, type View } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
@@ -16,9 +16,9 @@ import { sumInPieces, weighIn } from "../engine/narrow.ts";
 import { orderInPieces, type Order } from "../engine/order.ts";
 import type { Pieces } from "../engine/pieces.ts";
 import {
-  keepWeights, prepareWeights, questionsOfPart, refusal, weigh, whole, type Question,
+  forgetMoments, keepWeights, prepareWeights, questionsOfPart, refusal, weigh, whole, type Question,
 } from "../engine/question.ts";
-import { searchInPieces, searchSitesInPieces } from "../engine/search.ts";
+import { forgetMatches, searchInPieces, searchSitesInPieces } from "../engine/search.ts";
 import { treeInPieces } from "../engine/tree.ts";
 import { waysInPieces } from "../engine/ways.ts";
 import { zoomedPart } from "./zoomed.ts";
@@ -71,6 +71,7 @@ function* prepareTrees(asked: Asked, weights: Float64Array, isSearch: boolean): 
   const treeOf = function* (of: View) {
     const tree = yield* orderInPieces(yield* treeInPieces(of, weights, picture), order);
     if (isSearch) yield* searchInPieces(tree, [view], search);
+    else forgetMatches(tree);
     return tree;
   };
   const tree = yield* treeOf(view);
@@ -122,7 +123,11 @@ export function* prepare(asked: Asked): Pieces<void> {
 }
 
 function* prepareAll(asked: Asked): Pieces<void> {
-  const { of, view, question, pane, search } = asked;
+  const { of, view, question, part, pane, search } = asked;
+  if (!part && question.to === null && pane !== "diff") {
+    forgetColumns(of);
+    forgetMoments(of);
+  }
   yield* heapSumsInPieces(of, question.unit);
   const left = refusal(of, question) ? view : yield* prepareAnswer(asked);
   if (search && !patternRefusal(search)) yield* searchSitesInPieces(view, search);

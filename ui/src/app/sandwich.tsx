@@ -61,11 +61,11 @@ const callee = computed(() => state.value.callee);
 const chosen = computed(() => callee.value || functions.value[0] || "");
 
 function picture(kind: "callers" | "callees") {
-  const wanted = computed<Picture>(() => ({
+  const wanted = inPanes<Picture | null>(["callers"], () => ({
     look: { ...usedLook.value, [kind]: [...usedLook.value[kind], exactly(chosen.value)] },
     inverted: kind === "callers",
     byLine: shape.value.byLine,
-  }));
+  }), null);
   return { wanted, shown: ready(model, wanted, true) };
 }
 
@@ -76,7 +76,7 @@ const pictures = [picture("callers"), picture("callees")];
 const isZoomed = computed(() => state.value.above.length + state.value.below.length > 0);
 const sights = firstSight(inPanes<Waiting | null>(["callers"], () =>
   pictures.every(({ wanted, shown }) => shown.value?.picture === wanted.value) ? null : {
-    of: model.value, pictures: pictures.map(({ wanted }) => wanted.value),
+    of: model.value, pictures: pictures.map(({ wanted }) => wanted.value!),
     question: question.value, isEnough: !searchText.value && !isZoomed.value,
   }, null));
 

@@ -36,6 +36,7 @@ import { seen, type Seen } from "./pictures.ts";
 import { prepare, withTree, type Asked } from "./prepare.ts";
 import { zoomedPart } from "./zoomed.ts";
 import { settled } from "./settled.ts";
+import { letGo } from "./signals.ts";
 import { filterKinds, state, type GroupWord, type Pane, type State } from "./state.ts";
 
 export interface Session {
@@ -190,7 +191,9 @@ export const ordered = (made: Tree) => inOrder(made, order.value);
 
 // What a pane alone shows: under another one nobody waits for it.
 export function inPanes<T>(panes: Pane[], make: () => T, otherwise: T) {
-  return computed(() => (panes.includes(pane.value) ? make() : otherwise));
+  return letGo(
+    () => (panes.includes(pane.value) ? make() : otherwise), () => !panes.includes(pane.peek()),
+  );
 }
 
 export const trie = computed<Trie>(() =>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signals in components: a component that uses one is drawn again when its value changes.
+// Signals in components: a component that uses one is drawn again when its value changes. And
+// values that are large and shown in one place alone.
 
-import { effect, type ReadonlySignal } from "@preact/signals-core";
+import { computed, effect, type ReadonlySignal } from "@preact/signals-core";
 import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
 
 export function use<T>(source: ReadonlySignal<T>): T {
@@ -18,4 +19,14 @@ export function use<T>(source: ReadonlySignal<T>): T {
     [source],
   );
   return value;
+}
+
+// A value that nobody watches any more stays until somebody reads it. This one is read then, where
+// it has become nothing, as of a pane that was left: what it was is let go.
+export function letGo<T>(make: () => T, isNothing = () => true): ReadonlySignal<T> {
+  const read = () => {
+    if (isNothing()) made.peek();
+  };
+  const made = computed(make, { unwatched: () => queueMicrotask(read) });
+  return made;
 }

@@ -34,7 +34,7 @@ import { Bar, Middle, Refusal, Th } from "./parts.tsx";
 import { partStep, RowActions } from "./row_actions.tsx";
 import { foundSites, grouped, inPanes, lookFault, model, question, refused } from "./session.ts";
 import { left, searchRegex, weights, wholeWeight } from "./session.ts";
-import { use } from "./signals.ts";
+import { letGo, use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
 import { go, groupKinds, settle, state, type GroupWord } from "./state.ts";
 import { rowKey, TableLines, type Line } from "./table_rows.ts";
@@ -58,7 +58,7 @@ const isPart = computed(() => isNarrow(left.value.look));
 const order = computed(() => `${state.value.sort ?? ""} ${state.value.up}`);
 
 // Rows as they are shown.
-export const ranked = computed<Group[]>(() => {
+export const ranked = letGo<Group[]>(() => {
   const all = groups.value;
   if (!all) return [];
   const known = all.rest.stacks ? [...all.items, all.rest] : all.items;
@@ -72,11 +72,13 @@ export const ranked = computed<Group[]>(() => {
   ];
   const column = columns.find((one) => one.id === id);
   return column ? sorted(items, column, up === "true", context) : items;
-});
+}, () => groups.peek() === null);
 
 const TOLD_MAX = 2000; // rows: further down nobody compares
 
-const toldRows = computed(() => rowNames(model.value, ranked.value.slice(0, TOLD_MAX)));
+const toldRows = letGo(
+  () => rowNames(model.value, ranked.value.slice(0, TOLD_MAX)), () => groups.peek() === null,
+);
 
 export function TablePane() {
   return (

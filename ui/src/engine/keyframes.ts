@@ -55,6 +55,11 @@ export function* prepareColumn(model: Model, column: CellColumn): Pieces<void> {
   yield* heapSumsInPieces(model, column);
 }
 
+// Where no moment is asked for any more: made again in as long as the cells are gone through once.
+export function forgetColumns(model: Model): void {
+  kept.delete(model);
+}
+
 // Sums of a column's cells up to and with a snapshot, per site; before the first, zeros. The array
 // is shared: not to be written to.
 export function columnAt(model: Model, column: CellColumn, snapshot: number): Float64Array {

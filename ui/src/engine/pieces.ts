@@ -42,6 +42,10 @@ export class Few<O extends object, T> {
     return value;
   }
 
+  forget(of: O): void {
+    this.kept.delete(of);
+  }
+
   keep(of: O, key: string, value: T): T {
     const held = this.kept.get(of) ?? new Map<string, T>();
     this.kept.set(of, held);

@@ -219,7 +219,9 @@ const CACHE_MAX = 8;
 const CACHE_NUMBERS = 4_000_000; // of all, where that is less
 const cache = new WeakMap<Model, Map<string, Float64Array>>();
 
-const keyOf = ({ measure, unit, from, to }: Question) => `${measure} ${unit} ${from} ${to}`;
+const WHOLE_RUN = { from: null, to: null };
+const keyOfTimes = ({ from, to }: Pick<Question, "from" | "to">) => `${from} ${to}`;
+const keyOf = (of: Question) => `${of.measure} ${of.unit} ${keyOfTimes(of)}`;
 
 // The weight of every site. Kept for the next few who ask the same: not to be written to.
 export function weigh(model: Model, question: Question): Float64Array {
@@ -243,6 +245,14 @@ export function keepWeights(
   if (held.size > Math.max(2, Math.min(CACHE_MAX, CACHE_NUMBERS / weights.length)))
     held.delete(held.keys().next().value!);
   return weights;
+}
+
+// Where no moment is asked for any more.
+export function forgetMoments(model: Model): void {
+  const held = cache.get(model);
+  for (const key of held?.keys() ?? [])
+    if (!key.endsWith(keyOfTimes(WHOLE_RUN)))
+      held!.delete(key);
 }
 
 // All that is told of a part of a run, from one snapshot to another.

@@ -152,6 +152,12 @@ function* makeMatches(tree: Tree, views: readonly View[], pattern: string): Piec
   return matches;
 }
 
+// Of a tree in which nothing is searched any more: as much again as the tree itself.
+export function forgetMatches(tree: Tree): void {
+  matchesOf.forget(tree);
+  allOf.delete(tree);
+}
+
 // Per site, whether a frame that is shown of its stack matches.
 export function searchSites(view: View, pattern: string): Uint8Array {
   return atOnce(searchSitesInPieces(view, pattern));
