@@ -283,7 +283,8 @@ function* judge(model: Model, look: Look, filter: Filter | null): Pieces<Judged>
   const key = JSON.stringify([named, file, module, ignore, libraries]);
   const wanted = wantedBy.get(model, key) ??
     wantedBy.keep(model, key, yield* judgeSites(model, filter));
-  return { wanted: look.row === null ? wanted : wanted.slice(), within: filter?.focus ? yield* nodesWithin(model, filter) : null };
+  const within = filter?.focus ? yield* nodesWithin(model, filter) : null;
+  return { wanted: look.row === null ? wanted : wanted.slice(), within };
 }
 
 // By crate and module the question is whose code allocates, so unless somebody said whom to blame
