@@ -461,9 +461,22 @@ def machine_words(result):
             f"{machine['libc']}.")
 
 
-def when(result):
-    return (f"Commit {result['commit']}, {result['date']}. Medians of {result['repeats']} repeats, "
-            "lowest to highest in brackets.")
+MEASURED_ONCE = {"page"}
+
+
+def when(result, key=None):
+    commit = f"Commit {result['commit']}, {result['date']}."
+    if key in MEASURED_ONCE:
+        return commit
+    return f"{commit} Medians of {result['repeats']} repeats, lowest to highest in brackets."
+
+
+def kept(text, elsewhere, old_when):
+    """A section of an older page, with where it was measured, if not here, and when."""
+    if not text.endswith("*"):
+        return [text] + (["", f"*{elsewhere}{old_when}*"] if old_when != "Commit " else [])
+    before, _, stamp = text.rpartition("\n*Commit ")
+    return [f"{before}\n*{elsewhere}Commit {stamp}" if before and elsewhere else text]
 
 
 def section(result, key, title, text, render):
@@ -485,7 +498,8 @@ def markdown(result):
 def sections_of(page):
     """{title: text} of a page, and its machine and when it was measured."""
     head, *rest = ("\n" + page).split("\n## ")
-    told = next((line for line in head.splitlines() if ". Commit " in line), "")
+    told = next((line for line in head.splitlines() if ", x86_64; " in line or
+                 ", aarch64; " in line), "")
     machine, _, commit = told.partition(" Commit ")
     return {part.partition("\n")[0]: part.partition("\n")[2].strip("\n") for part in rest}, (
         machine, f"Commit {commit}")
@@ -504,10 +518,8 @@ def page_of(results, page):
             alike = [result for result in found if result["commit"] == found[-1]["commit"]]
             found.append({**found[-1], key: steady.pooled(alike)})
         if found:
-            lines += section(found[-1], key, title, *rest) + ["", f"*{when(found[-1])}*"]
+            lines += section(found[-1], key, title, *rest) + ["", f"*{when(found[-1], key)}*"]
         elif title in old:
-            stamped = old[title].endswith("*")
             elsewhere = "" if old_machine == machine_words(results[-1]) else f"{old_machine} "
-            stamp = [] if stamped or old_when == "Commit " else ["", f"*{elsewhere}{old_when}*"]
-            lines += ["", f"## {title}", "", old[title], *stamp]
+            lines += ["", f"## {title}", "", *kept(old[title], elsewhere, old_when)]
     return "\n".join(lines) + "\n"
