@@ -170,6 +170,13 @@ def found_value(scope, key, report, capture):
     return site_value(sites, key)
 
 
+def lost(report):
+    """What is wrong may be told: that is another fault than a wrong number nobody speaks of."""
+    told = [f"{key} {report['completeness'][key]}" for key in MUST_BE_ZERO
+            if report["completeness"][key]]
+    return f"; told as lost: {', '.join(told)}" if told else ""
+
+
 def check(truth, report, capture):
     for key, how, wanted in truth.terms:
         if key in KNOWN_BY_WATCHING and not capture.supervised:
@@ -180,7 +187,7 @@ def check(truth, report, capture):
         except TypeError:
             good = False
         if not good:
-            raise Wrong(f"{truth.scope}: {key} is {found}, truth {how} {wanted}")
+            raise Wrong(f"{truth.scope}: {key} is {found}, truth {how} {wanted}{lost(report)}")
 
 
 def check_losses(truths, report):
