@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 enum { ANSWER_MS = 60000, NAME_BYTES = 100 };
+#define LISTENS 0x10000u // in the flags of a line there
 
 struct desk_names {
   char (*names)[NAME_BYTES];
@@ -31,12 +32,11 @@ static struct desk_names find_desks(void)
   FILE *file = fopen("/proc/net/unix", "re");
   while (file && fgets(line, sizeof line, file)) {
     const char *at = strstr(line, " @" TIDE_DESK_NAME);
-    if (!at)
+    unsigned flags = 0; // those who are connected have its name, too
+    if (!at || sscanf(line, "%*s %*s %*s %x", &flags) != 1 || !(flags & LISTENS))
       continue;
     TIDE_GROW(found.names, found.n, found.cap);
-    snprintf(found.names[found.n], NAME_BYTES, "%.*s", (int)strcspn(at + 2, "\n"), at + 2);
-    bool is_twice = found.n && !strcmp(found.names[found.n], found.names[found.n - 1]);
-    found.n += !is_twice; // those who are connected have its name, too
+    snprintf(found.names[found.n++], NAME_BYTES, "%.*s", (int)strcspn(at + 2, "\n"), at + 2);
   }
   if (file)
     fclose(file);

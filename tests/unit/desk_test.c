@@ -24,8 +24,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// Of processes that no recording on this machine has.
-enum { HERE = 0x40000000, DENIED, FAILED, DUMPED, NOWHERE };
+// Of processes that no recording on this machine has: numbers that only this process asks for.
+enum { HERE, DENIED, FAILED, DUMPED, NOWHERE, ASKED_N };
+
+static uint32_t number_of(uint32_t which)
+{
+  return 0x40000000u + ((uint32_t)getpid() << 3) + which;
+}
 
 struct fixture {
   struct tide_desk *desk;
@@ -39,11 +44,14 @@ static int answer(void *context, const struct tide_desk_ask *ask, bool is_allowe
                   struct tide_desk_answer *answer)
 {
   struct fixture *f = context;
+  uint32_t which = ask->pid - number_of(HERE);
+  if (which >= ASKED_N)
+    return -1; // somebody who asks every recording of this machine
   f->n_asked++;
   f->last = *ask;
   assert_true(is_allowed); // the kernel says that it is us
   answer->n_processes = 3;
-  switch (ask->pid) {
+  switch (which) {
   case HERE: answer->status = TIDE_DESK_DONE; break;
   case DENIED: answer->status = TIDE_DESK_DENIED; break;
   case FAILED:
@@ -90,12 +98,12 @@ static int teardown(void **state)
   return 0;
 }
 
-static enum tide_err call(uint32_t pid, struct tide_desk_answer *ret_answer, int *ret_fd,
+static enum tide_err call(uint32_t which, struct tide_desk_answer *ret_answer, int *ret_fd,
                           struct tide_diag *diag)
 {
   struct tide_desk_ask ask = {.magic = TIDE_DESK_MAGIC,
                               .version = TIDE_DESK_VERSION,
-                              .pid = pid,
+                              .pid = number_of(which),
                               .verb = TIDE_DESK_MARK,
                               .sample_bits = 7};
   snprintf(ask.name, sizeof ask.name, "now");
@@ -182,7 +190,7 @@ static void nonsense_is_not_answered(void **state)
   struct fixture *f = *state;
   struct tide_desk_answer got = {0};
   struct tide_desk_ask ask = {
-      .magic = TIDE_DESK_MAGIC, .version = TIDE_DESK_VERSION + 1, .pid = HERE};
+      .magic = TIDE_DESK_MAGIC, .version = TIDE_DESK_VERSION + 1, .pid = number_of(HERE)};
   char large[4 * sizeof ask] = "";
   int fd = connect_to_own();
   // Another version is told which one this is, and nobody is asked.
@@ -190,7 +198,7 @@ static void nonsense_is_not_answered(void **state)
   assert_int_equal(got.version, TIDE_DESK_VERSION);
   assert_int_equal(got.status, TIDE_DESK_NOT_HERE);
   close(fd);
-  ask = (struct tide_desk_ask){.magic = 1, .version = TIDE_DESK_VERSION, .pid = HERE};
+  ask = (struct tide_desk_ask){.magic = 1, .version = TIDE_DESK_VERSION, .pid = number_of(HERE)};
   const size_t sizes[] = {sizeof ask, 1, sizeof ask - 1};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     fd = connect_to_own();
@@ -201,7 +209,8 @@ static void nonsense_is_not_answered(void **state)
   assert_int_equal(say(fd, large, sizeof large, &got), 0);
   close(fd);
   assert_int_equal(f->n_asked, 0);
-  ask = (struct tide_desk_ask){.magic = TIDE_DESK_MAGIC, .version = TIDE_DESK_VERSION, .pid = HERE};
+  ask = (struct tide_desk_ask){
+      .magic = TIDE_DESK_MAGIC, .version = TIDE_DESK_VERSION, .pid = number_of(HERE)};
   memset(ask.name, 'x', sizeof ask.name); // without an end
   fd = connect_to_own();
   assert_int_equal(say(fd, &ask, sizeof ask, &got), sizeof got);
@@ -221,7 +230,7 @@ static void the_silent_are_seen_off_for_others(void **state)
   assert_int_equal(poll(&oldest, 1, 10000), 1);
   assert_int_equal(recv(silent[0], &got, sizeof got, 0), 0); // the oldest is gone …
   const struct tide_desk_ask ask = {
-      .magic = TIDE_DESK_MAGIC, .version = TIDE_DESK_VERSION, .pid = HERE};
+      .magic = TIDE_DESK_MAGIC, .version = TIDE_DESK_VERSION, .pid = number_of(HERE)};
   ssize_t n = say(silent[19], &ask, sizeof ask, &got); // … and the latest is still heard
   assert_int_equal(n, sizeof got);
   for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
