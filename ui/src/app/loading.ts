@@ -68,6 +68,7 @@ async function load(from: Origin, facts: PageFacts): Promise<void> {
   isBusy.value = true;
   try {
     for (let isFirst = showsFirst(), isAll = false; !isAll; isFirst = false) {
+      tell(""); // how far it was with what is shown by now
       const [model, other] = await read(isFirst);
       if (mine !== latest) return;
       isAll = !isFirst || !(isPart(model) || isPart(other));
