@@ -27,6 +27,14 @@ static void order_by_digit(uint32_t *to, const uint32_t *from, size_t n, const u
     to[place[digit_of(keys[from[i]], shift)]++] = from[i];
 }
 
+uint32_t *tide_order_new(size_t n)
+{
+  uint32_t *order = tide_alloc_array(n + 1, sizeof *order);
+  for (size_t i = 0; i < n; i++)
+    order[i] = (uint32_t)i;
+  return order;
+}
+
 void tide_order_by(uint32_t *order, size_t n, const uint64_t *keys)
 {
   uint64_t differ = 0;

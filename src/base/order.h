@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// The indexes 0 to n - 1, as they are; owned.
+uint32_t *tide_order_new(size_t n);
+
 // Puts the n indexes into rising order of keys[index]; of equals the earlier one stays before.
 void tide_order_by(uint32_t *order, size_t n, const uint64_t *keys);
 

@@ -73,10 +73,8 @@ static uint64_t falling_share(double share)
 static uint32_t *rank_sites(const struct tide_profile *profile, const double *shares)
 {
   const size_t n = profile->n_sites;
-  uint32_t *order = tide_alloc_array(n + 1, sizeof *order);
+  uint32_t *order = tide_order_new(n);
   TIDE_CLEANUP_FREE uint64_t *keys = tide_alloc_array(n + 1, sizeof *keys);
-  for (size_t i = 0; i < n; i++)
-    order[i] = (uint32_t)i;
   for (size_t i = 0; i < n; i++)
     keys[i] = profile->sites[i].stack;
   tide_order_by(order, n, keys);
@@ -128,10 +126,8 @@ static void sort_gathered(struct tide_page_sites *sites, const struct tide_profi
                           const struct tide_page_gathering *gathering)
 {
   const size_t n = sites->n_gathered;
-  TIDE_CLEANUP_FREE uint32_t *order = tide_alloc_array(n + 1, sizeof *order);
+  TIDE_CLEANUP_FREE uint32_t *order = tide_order_new(n);
   TIDE_CLEANUP_FREE uint64_t *keys = tide_alloc_array(n + 1, sizeof *keys);
-  for (size_t i = 0; i < n; i++)
-    order[i] = (uint32_t)i;
   for (size_t i = 0; i < n; i++)
     keys[i] = gathering->tops[sites->gathered[i]];
   tide_order_by(order, n, keys);

@@ -586,10 +586,8 @@ static bool are_by_stack(const struct tide_profile *profile)
 static void sort_sites(struct tide_profile *profile)
 {
   size_t n = profile->n_sites;
-  TIDE_CLEANUP_FREE uint32_t *order = tide_alloc_array(n, sizeof *order);
+  TIDE_CLEANUP_FREE uint32_t *order = tide_order_new(n);
   TIDE_CLEANUP_FREE uint64_t *keys = tide_alloc_array(n, sizeof *keys);
-  for (size_t i = 0; i < n; i++)
-    order[i] = (uint32_t)i;
   for (enum rank rank = are_by_stack(profile) ? BY_STACK + 1 : BY_STACK; rank < RANKS_N; rank++) {
     for (size_t i = 0; i < n; i++)
       keys[i] = rank_of(&profile->sites[i], rank);

@@ -179,10 +179,8 @@ static uint32_t stack_of_entry(const struct gathering *g, size_t entry_idx)
 static void sort_entries(struct gathering *g)
 {
   const size_t n = g->n_entries;
-  TIDE_CLEANUP_FREE uint32_t *order = tide_alloc_array(n + 1, sizeof *order);
+  TIDE_CLEANUP_FREE uint32_t *order = tide_order_new(n);
   TIDE_CLEANUP_FREE uint64_t *keys = tide_alloc_array(n + 1, sizeof *keys);
-  for (size_t i = 0; i < n; i++)
-    order[i] = (uint32_t)i;
   for (size_t i = 0; i < n; i++)
     keys[i] = g->entries[i].call;
   tide_order_by(order, n, keys);
