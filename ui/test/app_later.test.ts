@@ -56,3 +56,29 @@ test("of a large model it is made when all else is done, once, of the latest ask
   await until("THIRD");
   assert.deepEqual(made, ["second", "third"]);
 });
+
+test("what nobody asks for any more is not made to its end", async () => {
+  let n = 0;
+  const asked = signal<{ of: Model } | null>({ of: large });
+  const value = later(asked, function* () {
+    for (;; n++) yield;
+  });
+  const stop = effect(() => void value.value);
+  const pass = (ms: number) => new Promise((done) => setTimeout(done, ms));
+  while (!n) await pass(5);
+  asked.value = null;
+  await pass(5);
+  const then = n;
+  assert.equal(working.value, 0);
+  await pass(30);
+  assert.equal(n, then);
+  asked.value = { of: large };
+  while (n === then) await pass(5); // and made when it is asked for again
+  asked.value = null;
+  await pass(1);
+  asked.value = { of: large }; // before it would have begun
+  asked.value = null;
+  await pass(50);
+  assert.equal(working.value, 0);
+  stop();
+});

@@ -219,7 +219,7 @@ const asked = inPanes<Asked | null>(["diff"], () => {
 }, null);
 
 // null: there is nothing to compare, or it is not made yet.
-const answer = later(asked, compare, true);
+const answer = later(asked, compare, { isKept: true });
 
 export const tree = letGo<Tree | null>(() => answer.value && answer.value.tree);
 export const places = letGo<Diff | null>(() => answer.value && answer.value.places);

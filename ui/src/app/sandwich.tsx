@@ -91,7 +91,7 @@ function side(i: number) {
       search: searchFault.value ? "" : searchText.value,
     };
   }, null);
-  return later(asked, makeHalf, true);
+  return later(asked, makeHalf, { isKept: true });
 }
 
 interface Asked {

@@ -62,7 +62,7 @@ const asked = computed<AskedCourse | null>(() =>
 );
 
 // What is selected, over time; null: everything is, or it is not known, or not yet.
-export const selectedCourse = later(asked, courseOf);
+export const selectedCourse = later(asked, courseOf, { canWait: true });
 
 // Along the line of all: at snapshots what the report has, at ticks what was seen of it, and never
 // more than all.

@@ -27,7 +27,8 @@ const FILES_MAX = 500;
 
 const asked = inPanes(["source"], () =>
   ({ of: model.value, view: left.value, weights: weights.value }), null);
-const files = later(asked, ({ view, weights }) => linesInPieces(view, weights), true);
+const files = later(asked, ({ view, weights }) => linesInPieces(view, weights),
+  { isKept: true });
 
 export function SourcePane() {
   const why = use(refused);

@@ -23,7 +23,7 @@ import { later } from "./later.ts";
 import { endNs, moment } from "./moments.ts";
 import { Middle } from "./parts.tsx";
 import { aimOf, partStep } from "./row_actions.tsx";
-import { left, model, question } from "./session.ts";
+import { grouped, left, model, question } from "./session.ts";
 import { use } from "./signals.ts";
 import { addFilter, go, state, type GroupWord, type State } from "./state.ts";
 import { colour } from "./theme.ts";
@@ -35,7 +35,7 @@ const FEW = 3; // bands: their names have room
 export const FAR = 1 / 25; // of the run: snapshots further apart leave a paler band
 
 const kind = computed<GroupWord>(() => {
-  const { group } = state.value;
+  const group = grouped.value;
   const isTold = !isClassKind(group) || classesAreToldOverTime(model.value);
   return isTold ? group : "place";
 });
@@ -62,7 +62,8 @@ const asked = computed(() => {
   }
   return { of, view: left.value, kind: kind.value, unit: unit.value };
 });
-const made = later(asked, (of) => bandsInPieces(of.view, of.kind, of.unit, BANDS_MAX));
+const made = later(asked, (of) => bandsInPieces(of.view, of.kind, of.unit, BANDS_MAX),
+  { canWait: true });
 export const bands = computed<Bands | null>(() => (made.value?.bands.length ? made.value : null));
 
 // With their lines where two lines of a function are bands of their own.
