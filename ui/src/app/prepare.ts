@@ -105,8 +105,9 @@ function* prepareAnswer(asked: Asked): Pieces<View> {
   for (const kind of groupsOf(asked)) {
     if (groupRefusal(of, kind)) continue;
     const groups = yield* groupInPieces(left, question, kind);
+    if (!shownByRow.includes(asked.pane)) continue;
     if (groups.prepare) yield* groups.prepare(SHOWN);
-    if (shownByRow.includes(asked.pane)) yield* waysInPieces(left, question, groups.items);
+    yield* waysInPieces(left, question, groups.items);
   }
   for (const kind of ["thread", "size", "lifetime"] as const)
     if (view.look[kind] !== null) yield* ofSeveralInPieces(left, question, kind);
