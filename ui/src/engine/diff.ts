@@ -81,8 +81,8 @@ interface Half { // what one side has at one place
   frame: number;
   isAfter: boolean;
   amount: Amount;
-  weight: number; // how far the frame speaks for the half
-  sites: number[];
+  weight: number; // of the frame's stacks: how far it speaks for the half
+  sites: Uint32Array[]; // each rising
   twin: Half | null; // on the other side
 }
 
@@ -96,55 +96,147 @@ function addAmount(sum: Amount, item: Amount): void {
   sum.stacks += item.stacks;
 }
 
+// By what stacks of a view are gathered; the same for both sides of one.
+interface Codes {
+  of: Uint32Array; // per site: LOST, NOWHERE or the number of a frame from FRAMES on; NONE: no part
+  known: Map<string, Known>; // by the frames' codeId
+}
+interface Known { key: MatchKey; label: string | null }
+
+const LOST = 0;
+const NOWHERE = 1;
+const FRAMES = 2;
+
+function* codesOf(view: View, group: CodeGroup): Pieces<Codes> {
+  const { count, kind } = view.model.sites;
+  const of = new Uint32Array(count);
+  if (view.whole.prepareBlame)
+    yield* view.whole.prepareBlame();
+  yield* stretches(count, (from, past) => {
+    for (let i = from; i < past; i++) {
+      const frame = kind[i] === SiteKind.heap ? view.leader(i, group) : NONE;
+      of[i] = !view.wanted[i] ? NONE : frame !== NONE ? frame + FRAMES
+        : kind[i] === SiteKind.heap ? NOWHERE : LOST;
+    }
+  });
+  return { of, known: new Map() };
+}
+
+// Equal for frames that are known by the same, quickly told: others may be, too.
+function codeId({ frames }: Model, frame: number, group: CodeGroup): string {
+  const [fn, file, module] = [frames.function[frame], frames.file[frame], frames.module[frame]];
+  if (group === "place")
+    return `${fn} ${file} ${file ? 0 : module} ${fn || file ? 0 : frames.address[frame]}`;
+  const part = group === "module" ? 0 : frames[group][frame];
+  return `${part} ${part ? 0 : module}`;
+}
+
 // What is larger than a place is known by its name alone.
-function knownBy(view: View, frame: number, builds: Builds, group: CodeGroup) {
+function knownBy(view: View, frame: number, builds: Builds, group: CodeGroup): Known {
   if (group === "place")
     return { key: matchKey(view.model, frame, builds), label: null };
   const label = labelOf(view.model, frame, group);
   return { key: { ...NO_KEY, function: label }, label };
 }
 
-// Halves by frame: cheap, and leaves few.
-function* gatherCode(
-  { view, question }: Side, isAfter: boolean, builds: Builds, group: CodeGroup,
-): Pieces<Half[]> {
-  const SITES = 1 << 13;
-  const { model } = view;
+// Of a side, whether a stack has anything, and what those of each number of the codes have.
+interface Numbered {
+  has(site: number): boolean;
+  bytes: Float64Array;
+  blocks: Float64Array;
+  weight: Float64Array; // whatever its sign, in the unit asked for
+  stacks: Uint32Array;
+}
+
+function* sumUp({ view, question }: Side, { of }: Codes): Pieces<Numbered> {
   const [bytes, blocks] = [yield* weightsOf(view, question, "bytes"),
     yield* weightsOf(view, question, "blocks")];
   const asked = question.unit === "bytes" ? bytes : blocks;
-  const halves: Half[] = [];
-  const byFrame: (Half | undefined)[] = []; // after those of no place
-  if (view.whole.prepareBlame)
-    yield* view.whole.prepareBlame();
-  const makeHalf = (frame: number, kind: Kind): Half => {
-    const known = frame === NONE ? { key: NO_KEY, label: null }
-      : knownBy(view, frame, builds, group);
-    const nothing = { amount: noAmount(), weight: 0, sites: [], twin: null };
-    const half: Half = { kind, frame, isAfter, ...known, ...nothing };
-    halves.push(half);
-    return half;
+  const n = view.model.frames.count + FRAMES;
+  const sums = {
+    bytes: new Float64Array(n), blocks: new Float64Array(n), weight: new Float64Array(n),
+    stacks: new Uint32Array(n),
   };
-  const halfOf = (i: number) => {
-    const hasStack = model.sites.kind[i] === SiteKind.heap;
-    const frame = hasStack ? view.leader(i, group) : NONE;
-    const kind: Kind = frame !== NONE ? "place" : hasStack ? "nowhere" : "lost";
-    const id = kind === "place" ? frame + 2 : kind === "nowhere" ? 1 : 0;
-    return (byFrame[id] ??= makeHalf(frame, kind));
-  };
-  yield* stretches(model.sites.count, (from, past) => {
+  const has = (i: number) => of[i] !== NONE && (bytes[i] !== 0 || blocks[i] !== 0);
+  yield* stretches(of.length, (from, past) => {
     for (let i = from; i < past; i++) {
-      if (!view.wanted[i] || (!bytes[i] && !blocks[i]))
+      if (!has(i))
         continue;
-      const half = halfOf(i);
-      half.amount.bytes += bytes[i];
-      half.amount.blocks += blocks[i];
-      half.amount.stacks++;
-      half.weight += Math.abs(asked[i]);
-      half.sites.push(i);
+      sums.bytes[of[i]] += bytes[i];
+      sums.blocks[of[i]] += blocks[i];
+      sums.weight[of[i]] += Math.abs(asked[i]);
+      sums.stacks[of[i]]++;
     }
-  }, SITES);
+  });
+  return { has, ...sums };
+}
+
+// Frames that are known by the same are gathered at once, which leaves few halves.
+function* gatherCode(
+  side: Side, isAfter: boolean, codes: Codes, builds: Builds, group: CodeGroup,
+): Pieces<Half[]> {
+  const { view } = side;
+  const { line } = view.model.frames;
+  const sums = yield* sumUp(side, codes);
+  const halves: Half[] = [];
+  const halfOf = new Uint32Array(sums.stacks.length); // per number of the codes
+  const known = new Map<string, number>(); // halves by the codeId of their frames
+  const addFrame = (id: number, frame: number) => {
+    const name = codeId(view.model, frame, group);
+    const at = known.get(name) ?? halves.length;
+    if (at === halves.length) {
+      const by = codes.known.get(name) ?? knownBy(view, frame, builds, group);
+      codes.known.set(name, by);
+      known.set(name, at);
+      halves.push(newHalf("place", by, frame, isAfter));
+    }
+    const half = halves[halfOf[id] = at];
+    const weight = sums.weight[id];
+    if (weight > half.weight || (weight === half.weight && line[frame] < line[half.frame])) {
+      half.frame = frame;
+      half.weight = weight;
+    }
+  };
+  yield* stretches(sums.stacks.length, (from, past) => {
+    for (let id = from; id < past; id++) {
+      if (!sums.stacks[id])
+        continue;
+      if (id >= FRAMES)
+        addFrame(id, id - FRAMES);
+      else
+        halfOf[id] = halves.push(newHalf(id === LOST ? "lost" : "nowhere", NOTHING, NONE,
+          isAfter)) - 1;
+      const [bytes, blocks, stacks] = [sums.bytes[id], sums.blocks[id], sums.stacks[id]];
+      addAmount(halves[halfOf[id]].amount, { bytes, blocks, stacks });
+    }
+  }, IDS);
+  yield* shareSites(halves, halfOf, codes, sums);
   return halves;
+}
+
+const IDS = 1 << 13;
+const NOTHING: Known = { key: NO_KEY, label: null };
+
+function newHalf(kind: Kind, { key, label }: Known, frame: number, isAfter: boolean): Half {
+  return {
+    kind, key, label, frame, isAfter, amount: noAmount(), weight: 0, sites: [], twin: null,
+  };
+}
+
+function* shareSites(
+  halves: Half[], halfOf: Uint32Array, { of }: Codes, { has }: Numbered,
+): Pieces<void> {
+  const next = new Uint32Array(halves.length);
+  for (let h = 1; h < halves.length; h++)
+    next[h] = next[h - 1] + halves[h - 1].amount.stacks;
+  const sites = new Uint32Array(halves.reduce((n, half) => n + half.amount.stacks, 0));
+  halves.forEach((half, h) =>
+    half.sites.push(sites.subarray(next[h], next[h] + half.amount.stacks)));
+  yield* stretches(of.length, (from, past) => {
+    for (let i = from; i < past; i++)
+      if (has(i))
+        sites[next[halfOf[of[i]]]++] = i;
+  });
 }
 
 function* weightsOf(view: View, question: Question, unit: Unit): Pieces<Float64Array> {
@@ -163,10 +255,14 @@ function gatherAcross({ view, question }: Side, isAfter: boolean, group: AcrossG
 }
 
 function* gather(
-  side: Side, isAfter: boolean, builds: Builds, group: DiffGroup,
+  before: Side, after: Side, builds: Builds, group: DiffGroup,
 ): Pieces<Half[]> {
-  return isAcross(group) ? gatherAcross(side, isAfter, group)
-    : yield* gatherCode(side, isAfter, builds, group);
+  if (isAcross(group))
+    return [...gatherAcross(before, false, group), ...gatherAcross(after, true, group)];
+  const codes = yield* codesOf(before.view, group);
+  const then = yield* gatherCode(before, false, codes, builds, group);
+  const same = after.view === before.view ? codes : yield* codesOf(after.view, group);
+  return [...then, ...yield* gatherCode(after, true, same, builds, group)];
 }
 
 function compareHalves(a: Half, b: Half): number {
@@ -187,9 +283,8 @@ function* fold(all: Half[], lineOf: (half: Half) => number): Pieces<Half[]> {
       continue;
     }
     addAmount(last.amount, half.amount);
-    last.weight += half.weight;
-    for (const site of half.sites)
-      last.sites.push(site);
+    for (const sites of half.sites)
+      last.sites.push(sites);
   }
   return folded;
 }
@@ -240,6 +335,20 @@ function changeOf(before: number, after: number): Change {
   return after > before ? "grown" : "shrunk";
 }
 
+// Rising.
+function sitesOf(half: Half | null): Uint32Array {
+  const lists = half?.sites ?? [];
+  if (lists.length === 1)
+    return lists[0];
+  const sites = new Uint32Array(lists.reduce((n, list) => n + list.length, 0));
+  let n = 0;
+  for (const list of lists) {
+    sites.set(list, n);
+    n += list.length;
+  }
+  return sites.sort();
+}
+
 function placeOf(half: Half, unit: Unit): DiffPlace {
   const before = half.isAfter ? half.twin : half;
   const after = half.isAfter ? half : half.twin;
@@ -255,8 +364,8 @@ function placeOf(half: Half, unit: Unit): DiffPlace {
     afterFrame: after ? after.frame : NONE,
     before: was,
     after: is,
-    beforeSites: Uint32Array.from(before?.sites ?? []).sort(),
-    afterSites: Uint32Array.from(after?.sites ?? []).sort(),
+    beforeSites: sitesOf(before),
+    afterSites: sitesOf(after),
   };
 }
 
@@ -305,9 +414,7 @@ export function* diffInPieces(
   const builds = commonBuilds(before.view.model, after.view.model);
   const lineOf = (half: Half) => half.frame === NONE ? 0
     : (half.isAfter ? after : before).view.model.frames.line[half.frame];
-  const then = yield* gather(before, false, builds, group);
-  const now = yield* gather(after, true, builds, group);
-  const halves = yield* fold([...then, ...now], lineOf);
+  const halves = yield* fold(yield* gather(before, after, builds, group), lineOf);
   yield;
   pair(halves);
   yield;
