@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { columns, curve, localPeaks } from "../src/engine/curves.ts";
+import { columns, curve, eachCurve, localPeaks } from "../src/engine/curves.ts";
 import { diffPlaces } from "../src/engine/diff.ts";
 import { group, type Group, type GroupKind } from "../src/engine/groups.ts";
 import { groupPlace, groupText } from "../src/engine/group_text.ts";
@@ -14,12 +14,13 @@ import {
   frameNames, frameText, moduleName, modulePath, NONE, placeText, shortenPath,
 } from "../src/engine/names.ts";
 import { pagePlaces, type PagePlace } from "../src/engine/pages.ts";
+import { atOnce } from "../src/engine/pieces.ts";
 import { isBound, nearestSnapshot, START, weigh, type Question } from "../src/engine/question.ts";
 import { search } from "../src/engine/search.ts";
 import { buildDiffTree, buildTree, findPath, pathOf, type Tree } from "../src/engine/tree.ts";
 import { verdict } from "../src/engine/verdict.ts";
 import { sitesOf } from "./encode.ts";
-import { synthetic } from "./synthetic.ts";
+import { random, synthetic } from "./synthetic.ts";
 
 const PEAK: Question = { measure: "peak", unit: "bytes", from: null, to: null };
 const OPTIONS = { inverted: false, byLine: false };
@@ -172,6 +173,21 @@ const LOOKS = [
   { ...emptyLook, libraries: ["crate crate3", "module libc.so.6"] },
   { ...emptyLook, libraries: ["crate crate5"], allFrames: true, collapse: false },
 ];
+
+test("curves of many groups at once are those of each", () => {
+  const model = synthetic({ nodes: 9000, sites: 4000, snapshots: 150, ticks: 3 }); // several goes
+  const next = random(9);
+  const n = 3000;
+  const itemOf = Uint32Array.from({ length: model.sites.count }, () =>
+    next() < 0.1 ? NONE : Math.floor(next() * n));
+  let met = 0;
+  atOnce(eachCurve(model, itemOf, n, "blocks", (item, { live, kept }) => {
+    assert.equal(item, met++);
+    const sites = Array.from(itemOf.keys()).filter((site) => itemOf[site] === item);
+    assert.deepEqual({ live, kept }, curve(model, sites, "blocks"));
+  }));
+  assert.equal(met, n);
+});
 
 test("trees by walking every stack", () => {
   for (const seed of SEEDS)

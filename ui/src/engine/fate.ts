@@ -9,15 +9,14 @@
 //   held        never freed, but neither of these
 //   at the end  all freed, but none before the last tenth of the run, and none allocated in it
 
-import { curve, curveInPieces, prepareCurves, runNs, type Curve } from "./curves.ts";
+import { eachCurve, runNs, type Curve } from "./curves.ts";
 import type { Group, Groups } from "./groups.ts";
 import { SnapshotKind, type Model } from "./model.ts";
-import { atOnce, PIECE, type Pieces } from "./pieces.ts";
+import { atOnce, type Pieces } from "./pieces.ts";
 
 export type Fate = "growing" | "held" | "throughout" | "at the end";
 
 const MOMENTS_LEAST = 4;
-const FATE_STACKS = 16; // so many stacks cost as much as a group by itself
 
 function isGrowing(model: Model, kept: Float64Array): boolean {
   const half = Math.floor(runNs(model) / 2);
@@ -72,16 +71,7 @@ export function* fatesInPieces(model: Model, groups: Groups): Pieces<void> {
       lacks.includes("blocks") || lacks.includes("live"))
     return;
   const hasTimes = !["times", "clock", "resizes"].some((what) => lacks.includes(what));
-  yield* prepareCurves(model, "blocks");
-  let nStacks = 0;
-  for (const group of groups.items) {
-    const { sites } = group;
-    const course = sites.length < PIECE / 8 ? curve(model, sites, "blocks")
-      : yield* curveInPieces(model, sites, "blocks");
-    group.fate = fateOf(model, group, course, hasTimes);
-    if ((nStacks += FATE_STACKS + group.sites.length) < PIECE)
-      continue;
-    nStacks = 0;
-    yield;
-  }
+  const { items } = groups;
+  yield* eachCurve(model, groups.itemOf(), items.length, "blocks", (item, course) =>
+    (items[item].fate = fateOf(model, items[item], course, hasTimes)));
 }
