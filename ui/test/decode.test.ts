@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
 import { compacted } from "../src/engine/compact.ts";
 import { decode, decodeKnown } from "../src/engine/decode.ts";
 import { histogram } from "../src/engine/histograms.ts";
@@ -42,6 +43,17 @@ test("numbers take room when they are asked for, and are then the same array", (
   assert.equal(sites.nTemp, sites.nTemp);
   assert.ok(isMade(sites, "nTemp") && isMade(rows, "nTemp"));
   assert.ok(snapshots.bytes instanceof Int8Array); // those of the block itself
+});
+
+// An object of another kind than all before it is slow in every loop.
+test("models that are read one after the other are of one kind", () => {
+  setFlagsFromString("--allow-natives-syntax");
+  const isQuick = new Function("of", "return %HasFastProperties(of)") as (of: object) => boolean;
+  for (let i = 0; i < 3; i++) {
+    const { rows, sites } = decode(encode(partsOf(MODEL)));
+    assert.ok(sites.nTemp.length + sites.peakBytes.length + rows.nFree.length > 0);
+    assert.ok(isQuick(sites) && isQuick(rows));
+  }
 });
 
 test("columns of nothing but 0 are one, and numbers of four bytes stay in the block", () => {

@@ -263,13 +263,29 @@ class Columns {
   }
 }
 
+const makers = new WeakMap<object, Map<PropertyKey, () => unknown>>();
+const getters = new Map<PropertyKey, (this: object) => unknown>();
+
+// One for all models: engines take objects for of one kind whose getters are the same, and of
+// another kind each every member is looked up by its name, in every loop.
+function getterOf(key: PropertyKey): (this: object) => unknown {
+  const getter = getters.get(key) ?? function (this: object) {
+    const ofObject = makers.get(this)!;
+    const value = ofObject.get(key)!();
+    ofObject.delete(key);
+    Object.defineProperty(this, key, { value, enumerable: true, configurable: true });
+    return value;
+  };
+  getters.set(key, getter);
+  return getter;
+}
+
 // A member that is made when somebody first reads it: most of a large block nobody ever looks at.
 function put<T extends object, K extends keyof T>(object: T, key: K, make: () => T[K]): void {
-  const keep = (value: T[K]) =>
-    Object.defineProperty(object, key, { value, enumerable: true, configurable: true });
-  Object.defineProperty(object, key, {
-    get: () => keep(make())[key], enumerable: true, configurable: true,
-  });
+  const ofObject = makers.get(object) ?? new Map<PropertyKey, () => unknown>();
+  makers.set(object, ofObject);
+  ofObject.set(key, make);
+  Object.defineProperty(object, key, { get: getterOf(key), enumerable: true, configurable: true });
 }
 
 // Where all is ASCII, which is most often, bytes and characters are the same and one go does.
