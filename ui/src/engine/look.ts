@@ -205,7 +205,7 @@ function makeFilter(model: Model, look: Look, stands: Uint32Array | null): Filte
   return bit ? filter : null;
 }
 
-const BLAME_FRAMES = 4; // looked at first: most stacks have it there
+const BLAME_FRAMES = 4; // looked at first: most stacks have their own code there
 
 const NOT_FRAMES = FrameFlag.lost | FrameFlag.pages;
 const NO_CODE = FrameFlag.cut | FrameFlag.pruned; // stands in for frames
@@ -454,7 +454,7 @@ class StackView implements View {
 
   // Most often whom to blame is within a few frames, of stacks that may be tens of thousands deep.
   private blameSite(blame: Blame, site: number): void {
-    for (let most = BLAME_FRAMES; ; most *= 16) {
+    for (let most = this.ownFirst ? BLAME_FRAMES : 1; ; most *= 16) {
       const n = this.gather(this.model.sites.node[site], false, most);
       if (this.blameWithin(blame, site, n) || n < most)
         return;
