@@ -83,7 +83,9 @@ test("pictures of any look are those one makes oneself", async () => {
       const asked = withLibraries(MODEL, look.libraries); // as the page has it
       const ask = (isTree: boolean) =>
         errand("picture", { stacks: atOnce(stacksOf(asked)), picture, isTree });
-      const { answer } = await ask(false);
+      const { answer, parts } = await ask(false);
+      assert.ok(parts.length > 3 && parts.every((part, i) =>
+        part > 0 && part <= 1 && part >= (parts[i - 1] ?? 0)));
       const { answer: alone } = await ask(true);
       assert.deepEqual({ ...alone, table: null }, { ...answer, table: null });
       assert.equal(alone.table, null);

@@ -10,7 +10,7 @@ import type { Model } from "../engine/model.ts";
 import { forgetTrie, hasTrie, trieOf } from "../engine/trie.ts";
 import { letGo } from "./signals.ts";
 import { inSlices } from "./slices.ts";
-import { hasWorkers, send, working } from "./workers.ts";
+import { Far, hasWorkers, send, working } from "./workers.ts";
 
 export const LARGE_NODES = 20000; // from here on it takes longer than nobody notices
 const KEPT_MAX = 4;
@@ -85,6 +85,35 @@ function readyView(model: Model, picture: Picture): View | null {
   return hasTrie(view, inverted, byLine) ? view : null;
 }
 
+// Pictures are made one after another where the page needs the only other processor for itself.
+const AT_ONCE = Math.max(1, (globalThis.navigator?.hardwareConcurrency ?? 2) - 1);
+
+let nRunning = 0;
+const inLine: (() => void)[] = [];
+
+// Returns what ends it, when it is made or nobody waits for it any more.
+export function inTurn(begin: () => () => void): () => void {
+  let stop: (() => void) | null = null;
+  const go = () => {
+    nRunning++;
+    stop = begin();
+  };
+  if (nRunning < AT_ONCE) go();
+  else inLine.push(go);
+  let isEnded = false;
+  return () => {
+    if (isEnded) return;
+    isEnded = true;
+    if (!stop) {
+      inLine.splice(inLine.indexOf(go), 1);
+      return;
+    }
+    stop();
+    nRunning--;
+    inLine.shift()?.();
+  };
+}
+
 interface Asking {
   key: string;
   model: Model;
@@ -112,19 +141,30 @@ export function seen(
     const key = JSON.stringify(picture);
     if (asked?.key === key && asked.model === of) return;
     forget();
-    const mine: Asking = { key, model: of, end: () => copying.end() };
     const take = (found: Found | null) => {
       if (asked !== mine) return;
+      far.tell(1);
+      mine.end();
       receive(of, picture, found);
       asked = null;
       working.value--;
       arrivals.value++;
     };
-    const copying = inSlices(stacksOf(of), (stacks) => {
-      const running = send({ kind: "picture", of: { stacks, picture, isTree } });
-      mine.end = running.end;
-      running.answer.then(take, () => take(null));
-    }, () => take(null));
+    const far = new Far();
+    const begin = () => {
+      let stop = inSlices(stacksOf(of), (stacks) => {
+        const running = send({ kind: "picture", of: { stacks, picture, isTree } }, far.tell);
+        stop = running;
+        running.answer.then(take, () => take(null));
+      }, () => take(null));
+      return () => stop.end();
+    };
+    const endTurn = inTurn(begin);
+    const end = () => {
+      endTurn();
+      far.end();
+    };
+    const mine: Asking = { key, model: of, end };
     asked = mine;
     working.value++;
   };

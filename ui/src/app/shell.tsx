@@ -42,7 +42,7 @@ import { TimelinePane } from "./timeline.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { TreePane } from "./tree.tsx";
 import { complete, Verdict } from "./verdict.tsx";
-import { working } from "./workers.ts";
+import { percent, working } from "./workers.ts";
 import { programName, questionWords, unbroken, wordsOfPane } from "./words.ts";
 
 const components: Record<Pane, FunctionComponent> = {
@@ -141,18 +141,23 @@ function readingWords({ facts: { pruned } }: Model, far: string): string {
   return `the ${shown} largest of ${all} stacks so far, reading the others… ${far}`;
 }
 
+function workingWords(done: number | null): string {
+  return done === null ? "working…" : `working… ${done} %`;
+}
+
 function Header() {
   const of = use(model);
   const now = use(session)!;
   const busy = use(isBusy);
   const waiting = use(working);
+  const done = use(percent);
   const far = use(progress);
   const { theme } = use(state);
   const { image } = of.facts;
   const program = clean(programName(image));
   const whole = use(complete);
   const facts = [ // the line is cut at its end
-    busy && !now.facts.live ? readingWords(of, far) : waiting ? "working…" : "",
+    busy && !now.facts.live ? readingWords(of, far) : waiting ? workingWords(done) : "",
     ...titleOf(of, now.facts.live).map((part) => cleanWithin(part, 600)),
     whole ? cleanWithin(whole.text, 600) : "",
     image.origin ? `from ${clean(image.origin)}` : "",

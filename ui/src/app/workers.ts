@@ -26,6 +26,35 @@ declare const WORKER_SCRIPT: string | undefined;
 const START_MS = 20000;
 
 export const working = signal(0); // errands that are being run for what is seen
+export const percent = signal<number | null>(null); // of those that tell it; null: none does
+
+const told = new Map<Far, number>(); // since one began to tell until all have ended
+
+// How far an errand is, and all that tell it together. What was said is not taken back: more may
+// have come since.
+export class Far {
+  private isEnded = false;
+
+  constructor() {
+    told.set(this, 0);
+  }
+
+  readonly tell = (part: number): void => {
+    if (this.isEnded) return;
+    told.set(this, part);
+    const sum = [...told.values()].reduce((all, one) => all + one, 0);
+    percent.value = Math.max(percent.value ?? 0, Math.floor((100 * sum) / told.size));
+  };
+
+  // Nobody waits for it any more, unless it has told that it is all done.
+  end(): void {
+    if (told.get(this) !== 1) told.delete(this);
+    this.isEnded = true;
+    if ([...told.keys()].some((one) => !one.isEnded)) return;
+    told.clear();
+    percent.value = null;
+  }
+}
 
 export interface Running<A> {
   answer: Promise<A>;

@@ -19,10 +19,10 @@ import { siteKeys, type SiteKeys } from "./groups.ts";
 import { makeView, type Blame, type Judged, type Look, type View } from "./look.ts";
 import type { Model } from "./model.ts";
 import { frameNames, keepNames, textRanks, type FrameNames } from "./names.ts";
-import type { Skeleton } from "./skeleton.ts";
-import { keepSkeleton, ownSkeleton } from "./tree.ts";
-import { keepTrie, narrowed, trieOf, type Trie } from "./trie.ts";
-import { stretches, type Pieces } from "./pieces.ts";
+import { skeletonInPieces, type Skeleton } from "./skeleton.ts";
+import { keepSkeleton } from "./tree.ts";
+import { keepTrie, narrowed, trieInPieces, type Trie } from "./trie.ts";
+import { stretches, told, within, type Pieces } from "./pieces.ts";
 import { unpacked, type Supply } from "./unpack.ts";
 
 // Which stacks and frames, and in which direction.
@@ -79,10 +79,21 @@ export type Said =
   | { is: "done"; answer: Loaded | Found }
   | { is: "failed"; why: string };
 
-function find(view: View, { inverted, byLine }: Picture, isTree = false): Found {
+// How much of the work is done when each of its parts is; a table comes last.
+const NAMED = 0.05;
+const READ = 0.4;
+const ARRANGED = { tree: 0.9, all: 0.75 };
+
+function find(
+  view: View, { inverted, byLine }: Picture, isTree: boolean, tell: Tell,
+): Found {
   const names = frameNames(view.model, byLine);
-  const trie = trieOf(view, inverted, byLine);
-  const skeleton = ownSkeleton(trie);
+  tell(NAMED);
+  const trie = told(within(trieInPieces(view, inverted, byLine), NAMED, READ), tell);
+  tell(READ);
+  const arranged = isTree ? ARRANGED.tree : ARRANGED.all;
+  const skeleton = told(within(skeletonInPieces(trie), READ, arranged), tell);
+  tell(arranged);
   return {
     names, ranks: textRanks(view.model), trie: narrowed(trie), skeleton, judged: view.judged,
     table: isTree ? null : { blame: view.blame, places: siteKeys(view, "place") },
@@ -138,7 +149,8 @@ async function load(
     ? await unpacked({ count: data, next }, (part) => tell(UNPACKING * part)) : data;
   const { model, known, places } = decodeKnown(block);
   tell(UNPACKING + 0.1);
-  const found = find(makeView(model, picture.look), picture);
+  const view = makeView(model, picture.look);
+  const found = find(view, picture, false, (part) => tell(UNPACKING + 0.1 + 0.3 * part));
   tell(UNPACKING + 0.4);
   const changed = changedOf(model);
   return { ...compacted(block, places, known), found, changed };
@@ -148,8 +160,8 @@ const runners: {
   [K in ErrandKind]: (of: Asked[K], tell: Tell, next: Supply["next"]) => Promise<Answers[K]>
 } = {
   load,
-  picture: async ({ stacks, picture, isTree }) =>
-    find(makeView(stacks as Model, picture.look), picture, isTree),
+  picture: async ({ stacks, picture, isTree }, tell) =>
+    find(makeView(stacks as Model, picture.look), picture, isTree, tell),
 };
 
 // next: of a block that comes in pieces, those that follow.

@@ -4,7 +4,8 @@
 // answer. Whoever runs such work may do something else after each piece; whoever does not care runs
 // it at once. There is one way to work something out, and so one answer.
 
-export type Pieces<T> = Generator<undefined, T, undefined>;
+// Where somebody may want to know, a piece ends with how much of the work is done then: 0 to 1.
+export type Pieces<T> = Generator<number | undefined, T, undefined>;
 
 export const PIECE = 1 << 16; // of stacks, cells and the like: a few milliseconds
 
@@ -13,6 +14,27 @@ export function atOnce<T>(work: Pieces<T>): T {
     const { done, value } = work.next();
     if (done)
       return value;
+  }
+}
+
+// As atOnce(): whoever wants to hears how much is done.
+export function told<T>(work: Pieces<T>, tell: (part: number) => void): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done)
+      return value;
+    if (value !== undefined)
+      tell(value);
+  }
+}
+
+// Work that is a part of another, from one share of it to a later one.
+export function* within<T>(work: Pieces<T>, from: number, to: number): Pieces<T> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done)
+      return value;
+    yield value === undefined ? undefined : from + value * (to - from);
   }
 }
 

@@ -14,7 +14,7 @@
 // what is found on the way is then laid out level by level.
 
 import { NONE } from "./names.ts";
-import { atOnce, stretches, type Pieces } from "./pieces.ts";
+import { atOnce, stretches, within, type Pieces } from "./pieces.ts";
 import type { Trie } from "./trie.ts";
 
 export interface Skeleton {
@@ -133,21 +133,23 @@ function linkSteps(forest: Forest): { child: Uint32Array; next: Uint32Array } {
 }
 
 // The sites that end at each step, from 1; 0: no more.
-function* linkStacks({ count, leaf }: Forest): Pieces<Endings> {
-  const ending = new Uint32Array(count);
+function* linkStacks({ count: nSteps, leaf }: Forest): Pieces<Endings> {
+  const ending = new Uint32Array(nSteps);
   const nextEnding = new Uint32Array(leaf.length + 1);
   const last = leaf.length - 1;
+  let count = 0;
   yield* stretches(leaf.length, (from, past) => {
     for (let site = last - from; site > last - past; site--)
       if (leaf[site] !== NONE) {
         nextEnding[site + 1] = ending[leaf[site]];
         ending[leaf[site]] = site + 1;
+        count++;
       }
   });
-  return { ending, nextEnding };
+  return { ending, nextEnding, count };
 }
 
-interface Endings { ending: Uint32Array; nextEnding: Uint32Array }
+interface Endings { ending: Uint32Array; nextEnding: Uint32Array; count: number }
 
 const NODES = 1 << 13; // walked through, or ends of stacks met, in a piece
 
@@ -190,7 +192,7 @@ class Walk {
     for (let level = 0, told = 0; level >= 0;) {
       if (this.count + this.nSlots - told >= NODES) {
         told = this.count + this.nSlots;
-        yield;
+        yield this.nSlots / this.endings.count;
       }
       const begin = at[level];
       const end = ends[level];
@@ -324,11 +326,16 @@ function* layOut(walk: Walk, forest: Forest): Pieces<Skeleton> {
   return skeleton;
 }
 
+// Of a skeleton, what is done when the walk begins and when it is over.
+const BEFORE = 0.1;
+const WALKED = 0.8;
+
 function* skeletonOf(forest: Forest): Pieces<Skeleton> {
   const endings = yield* linkStacks(forest);
   const walk = new Walk(forest, endings);
-  yield;
-  yield* walk.run();
+  yield BEFORE;
+  yield* within(walk.run(), BEFORE, WALKED);
+  yield WALKED;
   return yield* layOut(walk, forest);
 }
 

@@ -262,10 +262,6 @@ function ownInPieces(trie: Trie): Pieces<Skeleton> {
   return skeletonOf(trie, trie, () => skeletonInPieces(trie));
 }
 
-export function ownSkeleton(trie: Trie): Skeleton {
-  return atOnce(ownInPieces(trie));
-}
-
 // Made elsewhere, of the same trie.
 export function keepSkeleton(trie: Trie, made: Skeleton): void {
   skeletons.set(trie, new WeakMap([[trie, made]]));

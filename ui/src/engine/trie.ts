@@ -10,7 +10,7 @@
 import type { View } from "./look.ts";
 import { FrameFlag, SiteKind, type Model } from "./model.ts";
 import { frameNames, NONE } from "./names.ts";
-import { atOnce } from "./pieces.ts";
+import { atOnce, type Pieces } from "./pieces.ts";
 
 export const CYCLE_MAX = 8; // functions that call each other in turn, as src/view/tree.c has it
 
@@ -170,9 +170,16 @@ export function reachOf(view: View, most: number): number {
   return 0;
 }
 
+interface Read { leaf: Uint32Array; nCut: number }
+
+const SITES = 1 << 13; // that are read in a piece
+const NODES = 1 << 16;
+
 // Neighbours share most of their frames: from where they part, the path is made anew. Stacks that
 // show the same because they part inside of all that is shown are read once.
-function readStacks(view: View, inverted: boolean, builder: Builder, reach: number) {
+function* readStacks(
+  view: View, inverted: boolean, builder: Builder, reach: number,
+): Pieces<Read> {
   const { model } = view;
   const starts = view.starts && atOnce(view.starts());
   const leafFrom = new Uint32Array(starts ? model.nodes.count : 0); // 0: not known
@@ -182,7 +189,11 @@ function readStacks(view: View, inverted: boolean, builder: Builder, reach: numb
   let before = new Uint32Array(64);
   let paths = new Uint32Array(65); // [i]: after i steps of the stack before
   let nBefore = 0;
-  for (const site of inOrderOfNodes(model)) {
+  const order = inOrderOfNodes(model);
+  for (let at = 0; at < order.length; at++) {
+    const site = order[at];
+    if (at % SITES === SITES - 1)
+      yield at / order.length;
     if (!view.wanted[site])
       continue;
     if (model.sites.kind[site] === SiteKind.lost) {
@@ -227,7 +238,7 @@ function readStacks(view: View, inverted: boolean, builder: Builder, reach: numb
 
 // From the outermost frame on, what a node shows does not depend on what is inside of it, unless
 // that is not part of the picture: then every node is looked at once, not every stack.
-function readNodes(view: View, builder: Builder) {
+function* readNodes(view: View, builder: Builder): Pieces<Read> {
   const { model } = view;
   const { nodes, sites } = model;
   const leaf = new Uint32Array(sites.count).fill(NONE);
@@ -240,6 +251,8 @@ function readNodes(view: View, builder: Builder) {
       isNeeded[nodes.parent[n]] = 1;
   const paths = new Uint32Array(nodes.count);
   for (let n = 1; n < nodes.count; n++) {
+    if (n % NODES === 0)
+      yield n / nodes.count;
     if (!isNeeded[n])
       continue;
     const path = paths[nodes.parent[n]];
@@ -335,6 +348,12 @@ export function forgetTrie(view: View, inverted: boolean, byLine: boolean): void
 export function trieOf(
   view: View, inverted: boolean, byLine: boolean, reach = ownReach(view, inverted),
 ): Trie {
+  return atOnce(trieInPieces(view, inverted, byLine, reach));
+}
+
+export function* trieInPieces(
+  view: View, inverted: boolean, byLine: boolean, reach = ownReach(view, inverted),
+): Pieces<Trie> {
   const { tries } = keptOf(view);
   const key = keyOf(inverted, byLine, reach);
   let trie = tries.get(key);
@@ -343,7 +362,7 @@ export function trieOf(
     const names = frameNames(model, byLine).of;
     const room = model.nodes.count + 1024;
     const builder = new Builder(names, model.frames.line, look.collapse, room);
-    const { leaf, nCut } = !inverted && !look.callers.length ? readNodes(view, builder)
+    const { leaf, nCut } = yield* !inverted && !look.callers.length ? readNodes(view, builder)
       : readStacks(view, inverted, builder, reach);
     const { count, parent, frame, name, deep, oneLine, isFolded } = builder;
     trie = { count, leaf, parent, frame, name, deep, oneLine, isFolded, reach, nCut };
