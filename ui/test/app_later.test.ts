@@ -7,8 +7,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { effect, signal } from "@preact/signals-core";
 import { later } from "../src/app/later.ts";
+import { inSlices } from "../src/app/slices.ts";
 import { working } from "../src/app/workers.ts";
 import type { Model } from "../src/engine/model.ts";
+import type { Pieces } from "../src/engine/pieces.ts";
 
 const modelOf = (count: number) => ({ nodes: { count } }) as Model;
 const [small, large] = [modelOf(100), modelOf(1000000)];
@@ -59,26 +61,33 @@ test("of a large model it is made when all else is done, once, of the latest ask
 
 test("what nobody asks for any more is not made to its end", async () => {
   let n = 0;
+  let begin = () => {};
   const asked = signal<{ of: Model } | null>({ of: large });
   const value = later(asked, function* () {
+    begin();
     for (;; n++) yield;
   });
+  const begun = () => new Promise<void>((done) => (begin = done));
+  const other = () => new Promise<void>((done) => void inSlices(longer(), done));
   const stop = effect(() => void value.value);
-  const pass = (ms: number) => new Promise((done) => setTimeout(done, ms));
-  while (!n) await pass(5);
-  asked.value = null;
-  await pass(5);
-  const then = n;
-  assert.equal(working.value, 0);
-  await pass(30);
-  assert.equal(n, then);
-  asked.value = { of: large };
-  while (n === then) await pass(5); // and made when it is asked for again
-  asked.value = null;
-  await pass(1);
-  asked.value = { of: large }; // before it would have begun
-  asked.value = null;
-  await pass(50);
+  for (let i = 0; i < 2; i++) { // and it is made when it is asked for again
+    await begun();
+    asked.value = null;
+    await null;
+    assert.equal(working.value, 0);
+    const then = n;
+    await other();
+    assert.equal(n, then);
+    asked.value = { of: large };
+  }
+  await null;
+  asked.value = null; // before it has begun
+  await null;
   assert.equal(working.value, 0);
   stop();
 });
+
+// Two slices of work.
+function* longer(): Pieces<void> {
+  for (let end = performance.now() + 15; performance.now() < end;) yield;
+}
