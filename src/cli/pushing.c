@@ -300,17 +300,19 @@ static void say_counts(const char *shown, const struct tide_outbox_counts *count
 {
   char lost[TIDE_UNITS_MAX];
   uint64_t n_lost = counts->n_refused + counts->n_left + counts->n_dropped;
+  const char *at_least = counts->n_in_part ? "at least " : "";
+  const char *at_most = counts->n_in_part ? "at most " : "";
   if (!n_lost && is_quiet)
     return;
   if (!n_lost)
     tide_say("%s has all %" PRIu64 " profiles of this run", shown, counts->n_put);
   else
-    tide_say("%s has %" PRIu64 " of %" PRIu64 " profiles: %" PRIu64 " were refused, %" PRIu64
+    tide_say("%s has %s%" PRIu64 " of %" PRIu64 " profiles: %s%" PRIu64 " were refused, %" PRIu64
              " not sent, %" PRIu64 " dropped, the oldest, while it did not answer; its sums lack "
-             "%s allocated bytes; the latest failure: %s",
-             shown, counts->n_taken, counts->n_put, counts->n_refused, counts->n_left,
-             counts->n_dropped, tide_units_digits(lost, counts->lost_bytes),
-             *counts->why ? counts->why : "none");
+             "%s%s allocated bytes; the latest failure: %s",
+             shown, at_least, counts->n_taken, counts->n_put, at_most, counts->n_refused,
+             counts->n_left, counts->n_dropped, at_most,
+             tide_units_digits(lost, counts->lost_bytes), *counts->why ? counts->why : "none");
 }
 
 static void say_files(const char *shown, const struct tide_outbox_counts *counts, bool is_quiet)

@@ -70,7 +70,7 @@ static bool is_past_end(void *context)
 
 static enum tide_push_verdict send_request(struct tide_outbox *outbox,
                                            const struct tide_buf *request, char *why, size_t max,
-                                           uint32_t *ret_retry_s)
+                                           uint32_t *ret_retry_s, uint64_t *ret_n_rejected)
 {
   const struct tide_push_target *target = &outbox->options.target;
   const char *const *own = tide_push_headers(target->kind);
@@ -100,6 +100,7 @@ static enum tide_push_verdict send_request(struct tide_outbox *outbox,
     return TIDE_PUSH_AGAIN;
   }
   enum tide_push_verdict verdict = tide_push_judge(target->kind, &answer, why, max);
+  *ret_n_rejected = tide_push_n_rejected(target->kind, &answer);
   *ret_retry_s = answer.retry_s;
   tide_exchange_done(&answer);
   return verdict;
@@ -146,27 +147,41 @@ static uint32_t next_wait_ms(uint32_t wait_ms, uint32_t retry_s)
   return next < LAST_WAIT_MS ? (uint32_t)next : LAST_WAIT_MS;
 }
 
+// Under the lock. A server counts the columns of a profile one by one, so fewer of ours may be
+// meant than it rejects; what was allocated is told of the request as a whole.
+static void count_refused(struct tide_outbox_counts *counts,
+                          const struct tide_outbox_request *request, uint64_t n_rejected)
+{
+  uint64_t n = request->n_profiles;
+  bool is_in_part = n_rejected && n_rejected < n;
+  uint64_t n_refused = is_in_part ? n_rejected : n;
+  counts->n_refused += n_refused;
+  counts->n_taken += n - n_refused;
+  counts->n_in_part += is_in_part;
+  counts->lost_bytes += request->allocated_bytes;
+}
+
 // Under the lock, which is given up while it is sent. Gives how long to wait.
 static uint32_t send_oldest(struct tide_outbox *outbox, uint32_t waited_ms)
 {
   const struct tide_outbox_request request = outbox->requests[0];
   char why[320] = "";
   uint32_t retry_s = 0;
+  uint64_t n_rejected = 0;
   outbox->is_sending = true;
   pthread_mutex_unlock(&outbox->lock);
-  enum tide_push_verdict verdict = send_request(outbox, &request.body, why, sizeof why, &retry_s);
+  enum tide_push_verdict verdict =
+      send_request(outbox, &request.body, why, sizeof why, &retry_s, &n_rejected);
   pthread_mutex_lock(&outbox->lock);
   outbox->is_sending = false;
   if (verdict != TIDE_PUSH_TAKEN)
     note_failure(outbox, why);
   if (verdict == TIDE_PUSH_AGAIN)
     return next_wait_ms(waited_ms, retry_s);
-  if (verdict == TIDE_PUSH_TAKEN) {
+  if (verdict == TIDE_PUSH_TAKEN)
     outbox->counts.n_taken += request.n_profiles;
-  } else {
-    outbox->counts.n_refused += request.n_profiles;
-    outbox->counts.lost_bytes += request.allocated_bytes;
-  }
+  else
+    count_refused(&outbox->counts, &request, n_rejected);
   remove_request(outbox, 0);
   return 0;
 }

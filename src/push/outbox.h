@@ -15,7 +15,8 @@
 //  2. When there is no room the oldest that is not being sent is dropped: whoever comes back after
 //     an outage wants to know how things are. What was allocated in its time is missing from the
 //     server's sums, so it is counted in bytes, too.
-//  3. Every profile put is counted as taken, refused, dropped or, at the end, left over.
+//  3. Every profile put is counted as taken, refused, dropped or, at the end, left over. Of a
+//     request that is refused in part nobody says which: as many count as can be meant at most.
 //  4. The end waits for a server so long as is said, and no longer.
 #pragma once
 #include "push/push_target.h"
@@ -34,6 +35,7 @@ struct tide_outbox_counts { // of profiles
   uint64_t n_refused;                                   // for good
   uint64_t n_left;                                      // at the end, never taken
   uint64_t lost_bytes;                                  // that were allocated, of all but the taken
+  uint64_t n_in_part;                                   // requests that were refused in part
   uint64_t n_files_sent, n_files_there, n_files_failed; // offered files
   uint64_t n_files_left;                                // at the end
   uint64_t n_failures; // requests that failed, also if the next one did not

@@ -294,24 +294,30 @@ static enum tide_push_verdict judge_grpc(const struct tide_exchange *answer, cha
   }
 }
 
-// OTLP names the statuses that may be tried again. A 200 may say that some were rejected:
-// { partial_success = 1 { rejected = 1, message = 2 } }.
-static enum tide_push_verdict judge_otlp(const struct tide_exchange *answer, char *why, size_t max)
+// { partial_success = 1 { rejected = 1, message = 2 } }; said: the message, in plain words.
+static uint64_t read_rejected(const struct tide_exchange *answer, char *said, size_t max)
 {
   struct tide_cursor message = tide_cursor_make(answer->body.data, answer->body.n);
   struct tide_wire_field f, inner;
-  unsigned status = answer->status;
-  bool is_passing = status == 429 || (status >= 502 && status <= 504);
-  char said[201] = "";
   uint64_t n_rejected = 0;
-  if (judge_http(answer, why, max) != TIDE_PUSH_TAKEN)
-    return is_passing ? TIDE_PUSH_AGAIN : TIDE_PUSH_REFUSED;
   while (tide_wire_next(&message, &f))
     while (f.number == 1 && f.wire == TIDE_WIRE_BYTES && tide_wire_next(&f.bytes, &inner))
       if (inner.number == 1 && inner.wire == TIDE_WIRE_VARINT)
         n_rejected = inner.value;
       else if (inner.number == 2 && inner.wire == TIDE_WIRE_BYTES)
-        plain_words(inner.bytes.at, tide_cursor_left(&inner.bytes), said, sizeof said);
+        plain_words(inner.bytes.at, tide_cursor_left(&inner.bytes), said, max);
+  return n_rejected;
+}
+
+// OTLP names the statuses that may be tried again. A 200 may say that some were rejected.
+static enum tide_push_verdict judge_otlp(const struct tide_exchange *answer, char *why, size_t max)
+{
+  unsigned status = answer->status;
+  bool is_passing = status == 429 || (status >= 502 && status <= 504);
+  char said[201] = "";
+  if (judge_http(answer, why, max) != TIDE_PUSH_TAKEN)
+    return is_passing ? TIDE_PUSH_AGAIN : TIDE_PUSH_REFUSED;
+  uint64_t n_rejected = read_rejected(answer, said, sizeof said);
   if (!n_rejected)
     return TIDE_PUSH_TAKEN;
   snprintf(why, max, "it rejects %llu%s%s", (unsigned long long)n_rejected, *said ? ": " : "",
@@ -328,4 +334,10 @@ enum tide_push_verdict tide_push_judge(enum tide_push_kind kind, const struct ti
   case TIDE_PUSH_OTLP: return judge_otlp(answer, why, max);
   default: return judge_http(answer, why, max);
   }
+}
+
+uint64_t tide_push_n_rejected(enum tide_push_kind kind, const struct tide_exchange *answer)
+{
+  char said[1];
+  return kind == TIDE_PUSH_OTLP ? read_rejected(answer, said, sizeof said) : 0;
 }

@@ -76,3 +76,7 @@ enum tide_push_verdict {
 // What an answer means; why, in a sentence without its end, where it was not taken.
 enum tide_push_verdict tide_push_judge(enum tide_push_kind kind, const struct tide_exchange *answer,
                                        char *why, size_t max);
+
+// How many profiles of a request, each column's its own, an OTLP server says that it rejects; 0: it
+// says none, or is no such server.
+uint64_t tide_push_n_rejected(enum tide_push_kind kind, const struct tide_exchange *answer);

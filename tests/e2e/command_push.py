@@ -242,22 +242,10 @@ def push_otlp(ground):
 def push_processes(ground):
     """Each process under its own labels, and the last of one that ended is of its end."""
     with Sink() as sink:
-        words = ("--push", f"pyroscope={sink.url}", "--push", f"otlp={sink.url}", "--push-every")
-        path = ground.build("forks", FORKS)
-        child = subprocess.Popen([ground.tidemark, "run", "-q", *words, "1", "-f", "-o", "x.tide",
-                                  "--", path], cwd=ground.scratch, env=ground.env,
-                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, text=True)
-        try:
-            expect(child.stdout.readline() == "ready\n", "not ready")
-            def moments():
-                return [request for request in sink.requests if "Pusher" in request[0]]
+        def moments():
+            return [request for request in sink.requests if "Pusher" in request[0]]
+        with forks(ground, "--push", f"pyroscope={sink.url}", "--push", f"otlp={sink.url}"):
             wait_for(lambda: len(moments()) >= 2, "two moments", 60)
-            child.communicate("x\n", 60)
-        finally:
-            if child.poll() is None:
-                child.kill()
-            child.communicate()
         series = {}
         for labels, columns, _, _, _ in [one for r in moments() for one in unpacked(*r)]:
             series.setdefault(labels["pid"], []).append(columns)
@@ -274,6 +262,24 @@ def push_processes(ground):
                 pid = profile["resource"]["process.pid"]
                 sums[str(pid)] = sums.get(str(pid), 0) + profile["sum"]
         expect(sorted(sums.values()) == held and set(sums) == set(series), f"{sums}")
+
+
+@contextlib.contextmanager
+def forks(ground, *words):
+    """FORKS pushes each second while the body runs; gives a list, then of what was said."""
+    child = subprocess.Popen([ground.tidemark, "run", *words, "--push-every", "1", "-f", "-o",
+                              "x.tide", "--", ground.build("forks", FORKS)], cwd=ground.scratch,
+                             env=ground.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    said = []
+    try:
+        expect(child.stdout.readline() == "ready\n", "not ready")
+        yield said
+        said.append(child.communicate("x\n", 60)[1])
+    finally:
+        if child.poll() is None:
+            child.kill()
+            child.communicate()
 
 
 # The parent holds 7,000 bytes, its children 10,000 and 20,000, until a line comes.
@@ -526,6 +532,26 @@ def push_taken_whatever_is_said(ground):
             expect(len(sink.requests) == 1, f"{kind}: {len(sink.requests)} requests: {said}")
             wanted = "has all 1 profiles" if taken else "has 0 of 1 profiles: 1 were refused"
             expect(wanted in said, f"{kind}: {said}")
+
+
+@test
+def push_refused_in_part(ground):
+    """Nobody says which of several processes' profiles were: told are bounds."""
+    def picky(handler):
+        body = sink.requests[-1][2]
+        of = {one["resource"]["process.pid"] for one in otlp.Request(body).profiles}
+        sizes.append(len(of))
+        servers.reply(handler, 200, b"\x0a\x0b\x08\x01\x12\x07too old")
+
+    sizes = []
+    with Sink() as sink:
+        sink.answer = picky
+        with forks(ground, "--push", f"otlp={sink.url}") as said:
+            wait_for(lambda: 3 in sizes, "all three in one request", 60)
+    [said], n, n_refused = said, sum(sizes), len(sizes)
+    expect(f"has at least {n - n_refused} of {n} profiles: at most {n_refused} were refused, 0 not "
+           f"sent, 0 dropped" in said and "its sums lack at most " in said and "too old" in said,
+           f"{sizes}: {said}")
 
 
 @test

@@ -130,6 +130,11 @@ static void otlp_answers(void **state)
   assert_int_equal(judged(kind, 200, none, sizeof none - 1, why), TIDE_PUSH_TAKEN);
   assert_int_equal(judged(kind, 200, some, sizeof some - 1, why), TIDE_PUSH_REFUSED);
   assert_string_equal(why, "it rejects 3: too old");
+  struct tide_exchange answer = {.status = 200};
+  tide_buf_append(&answer.body, some, sizeof some - 1);
+  assert_int_equal(tide_push_n_rejected(TIDE_PUSH_OTLP, &answer), 3);
+  assert_int_equal(tide_push_n_rejected(TIDE_PUSH_PYROSCOPE, &answer), 0);
+  tide_exchange_done(&answer);
 }
 
 // A pprof whose bytes are not what they should be makes no request, or one without harm.
