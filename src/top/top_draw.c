@@ -41,6 +41,9 @@ enum {
   SPREAD = 13, // " ± 966.0 KiB" behind it
   SPREAD_FROM = 74,
   BLOCKS_OF_SAMPLES_FROM = 100,
+  BLOCKS_SPREAD = 10, // " ± 16,204"
+  BLOCKS_SPREAD_FROM = 120,
+  SINCE_SPREAD_FROM = 140,
   NAME_PERCENT = 54, // of the room for names is the function's, where there is a location
 };
 
@@ -355,9 +358,9 @@ static struct list_columns list_columns_of(const struct drawing *d)
   if (width >= COLUMNS_LEAST * 2)
     c.share = at += SHARE + mark;
   if (width >= (mark ? BLOCKS_OF_SAMPLES_FROM : BLOCKS_FROM))
-    c.blocks = at += BLOCKS + mark;
+    c.blocks = at += BLOCKS + mark + (mark && width >= BLOCKS_SPREAD_FROM ? BLOCKS_SPREAD : 0);
   if (d->top->n_marks && width >= SINCE_FROM)
-    c.since = at += SINCE + mark;
+    c.since = at += SINCE + mark + (mark && width >= SINCE_SPREAD_FROM ? SPREAD : 0);
   size_t room = width > at + 3 ? width - at - 3 : 0;
   c.name = at + 2 + (width >= LOCATION_FROM ? room * NAME_PERCENT / 100 : room);
   if (width >= LOCATION_FROM)
@@ -382,16 +385,23 @@ static void draw_heading(const struct drawing *d, size_t row, const struct list_
   tide_canvas_put(d->canvas, row, at + 2, TIDE_INK_FAINT, where);
 }
 
+// What came since the mark and what went are samples of their own, of those that there are now and
+// that there were then: the error is at most that of both.
 static void draw_since(const struct drawing *d, size_t row, size_t past,
                        const struct tide_group *group)
 {
   char bytes[TIDE_UNITS_MAX];
-  int64_t gained = group->live_bytes - tide_top_base_of(d->top, tide_top_place_key(d->top, group));
+  const struct tide_top_base base = tide_top_base_of(d->top, tide_top_place_key(d->top, group));
+  int64_t gained = group->live_bytes - base.live_bytes;
   if (!gained)
     return;
   const struct tide_image *image = d->top->profile->image;
-  tide_units_bytes(bytes, without_spread(tide_image_bytes(image, TIDE_FIGURE_LIVE, gained)),
-                   tide_screen_cells(&d->screen));
+  struct tide_amount amount = without_spread(tide_image_bytes(image, TIDE_FIGURE_LIVE, gained));
+  if (d->canvas->n_columns >= SINCE_SPREAD_FROM)
+    amount = tide_with_error(
+        amount, image,
+        tide_error_of_bytes(group->numbers.live_bytes_spread + base.live_bytes_spread));
+  tide_units_bytes(bytes, amount, tide_screen_cells(&d->screen));
   TIDE_CLEANUP_FREE char *text = tide_sprintf("%s%s", gained > 0 ? "+" : "", bytes);
   tide_canvas_put_right(d->canvas, row, past, gained > 0 ? TIDE_INK_MORE : TIDE_INK_LESS, text);
 }
@@ -430,9 +440,11 @@ static void draw_place(const struct drawing *d, size_t row, const struct list_co
     tide_canvas_put_right(d->canvas, row, at = c->share, TIDE_INK_PLAIN, share);
   }
   if (c->blocks) {
-    const struct tide_amount n =
-        tide_image_blocks(profile->image, TIDE_FIGURE_LIVE, group->live_blocks);
-    tide_units_count(blocks, without_spread(n), tide_screen_cells(&d->screen));
+    struct tide_amount n = tide_image_blocks(profile->image, TIDE_FIGURE_LIVE, group->live_blocks);
+    if (d->canvas->n_columns >= BLOCKS_SPREAD_FROM)
+      n = tide_with_error(n, profile->image,
+                          tide_error_of_blocks(group->numbers.live_blocks_spread));
+    tide_units_count(blocks, n, tide_screen_cells(&d->screen));
     tide_canvas_put_right(d->canvas, row, at = c->blocks, TIDE_INK_PLAIN, blocks);
   }
   if (c->since)

@@ -19,6 +19,7 @@ enum tide_top_mode {
 struct tide_top_base { // a place at the last mark
   uint64_t key;
   int64_t live_bytes;
+  uint64_t live_bytes_spread; // of samples
 };
 
 struct tide_top {
@@ -66,8 +67,8 @@ void tide_top_note_base(struct tide_top *top);
 
 // A place, from one look to the next.
 uint64_t tide_top_place_key(const struct tide_top *top, const struct tide_group *group);
-// What it held at the last mark.
-int64_t tide_top_base_of(const struct tide_top *top, uint64_t key);
+// What it held at the last mark; all zero: nothing.
+struct tide_top_base tide_top_base_of(const struct tide_top *top, uint64_t key);
 
 // Makes the lines of the tree, unless they are there for this width.
 void tide_top_write_tree(struct tide_top *top, size_t width);

@@ -268,18 +268,21 @@ void tide_top_note_base(struct tide_top *top)
   top->base = tide_alloc_array(groups->n + 1, sizeof *top->base);
   top->n_base = groups->n;
   for (size_t i = 0; i < groups->n; i++)
-    top->base[i] = (struct tide_top_base){tide_top_place_key(top, &groups->items[i]),
-                                          groups->items[i].live_bytes};
+    top->base[i] = (struct tide_top_base){
+        .key = tide_top_place_key(top, &groups->items[i]),
+        .live_bytes = groups->items[i].live_bytes,
+        .live_bytes_spread = groups->items[i].numbers.live_bytes_spread,
+    };
   qsort(top->base, top->n_base, sizeof *top->base, by_key);
   tide_groups_free(groups);
   tide_view_done(&view);
   tide_profile_ask(top->profile, &asked);
 }
 
-int64_t tide_top_base_of(const struct tide_top *top, uint64_t key)
+struct tide_top_base tide_top_base_of(const struct tide_top *top, uint64_t key)
 {
   size_t i = TIDE_FIRST_NOT_BELOW(top->base, top->n_base, key, key);
-  return i < top->n_base && top->base[i].key == key ? top->base[i].live_bytes : 0;
+  return i < top->n_base && top->base[i].key == key ? top->base[i] : (struct tide_top_base){0};
 }
 
 // ---- the tree of a place ----

@@ -319,6 +319,13 @@ def top_samples(ground):
             pane.shows("attached")
             told.hold_more()
             pane.shows(estimate)
+            pane.keys("m")
+            pane.shows("mark 1")
+            told.hold_more()
+            gained = r"\+≈ \d+\.\d KiB"
+            pane.shows(rf" ≈ \d+\.\d % +{gained} +make")
+            pane.resize(160, 24)  # there is room for all errors
+            pane.shows(rf" ≈ \d+\.\d % +≈ \d+ ± \d+ +{gained} ± \d+\.\d KiB +make")
             pane.keys("q")
             pane.shows("ended with 0")
         told.end()
