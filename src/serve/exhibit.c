@@ -65,6 +65,7 @@ static void forget_blocks(struct tide_exhibit_block *blocks, size_t n)
 static void forget_capture(struct tide_exhibit *exhibit)
 {
   size_t n = exhibit->capture ? exhibit->capture->n_images : 0;
+  tide_errand_stop(&exhibit->errand);
   end_making(exhibit);
   forget_blocks(exhibit->blocks, n);
   forget_blocks(exhibit->firsts, n);
@@ -205,8 +206,73 @@ static void make_block(struct tide_exhibit *exhibit, struct tide_exhibit_making 
     exhibit->namer->named(exhibit->namer->context);
 }
 
+// ---- a whole block, by a fork ----
+
+static void write_block(void *context, struct tide_buf *out)
+{
+  struct tide_exhibit *exhibit = context;
+  struct tide_exhibit_block block = {0};
+  make_block(exhibit, exhibit->making, false, &block);
+  tide_buf_u64(out, block.n_files);
+  for (size_t i = 0; i < block.n_files; i++) {
+    tide_buf_u32(out, block.file_texts[i]);
+    tide_buf_u32(out, (uint32_t)strlen(block.files[i]));
+    tide_buf_text(out, block.files[i]);
+  }
+  tide_buf_append(out, block.data->bytes.data, block.data->bytes.n);
+}
+
+static void read_block(const struct tide_buf *bytes, struct tide_exhibit_block *ret_block)
+{
+  struct tide_cursor c = tide_cursor_make(bytes->data, bytes->n);
+  size_t n = (size_t)tide_cursor_u64(&c);
+  struct tide_exhibit_block block = {.data = tide_body_new()};
+  block.files = tide_alloc_array(n, sizeof *block.files);
+  block.file_texts = tide_alloc_array(n, sizeof *block.file_texts);
+  for (; block.n_files < n; block.n_files++) {
+    block.file_texts[block.n_files] = tide_cursor_u32(&c);
+    uint32_t length = tide_cursor_u32(&c);
+    block.files[block.n_files] = tide_strndup((const char *)tide_cursor_bytes(&c, length), length);
+  }
+  tide_buf_append(&block.data->bytes, c.at, tide_cursor_left(&c));
+  *ret_block = block;
+}
+
+// False: it runs. Of one that ended, well or not, there is none any more.
+static bool has_returned(struct tide_exhibit *exhibit)
+{
+  struct tide_buf bytes;
+  if (!exhibit->errand.pid)
+    return true;
+  enum tide_errand_state state = tide_errand_look(&exhibit->errand, &bytes);
+  if (state == TIDE_ERRAND_DONE) {
+    read_block(&bytes, &exhibit->blocks[exhibit->errand_idx]);
+    tide_buf_done(&bytes);
+  }
+  return state != TIDE_ERRAND_RUNS;
+}
+
+// All of an image, and as if we had made it. False: a fork does.
+static bool make_whole(struct tide_exhibit *exhibit, size_t image_idx, bool may_fork)
+{
+  struct tide_exhibit_block *all = &exhibit->blocks[image_idx];
+  bool was_sent = exhibit->errand.pid && exhibit->errand_idx == image_idx;
+  if (!has_returned(exhibit))
+    return false;
+  if (all->data)
+    return true;
+  struct tide_exhibit_making *making = make_ready(exhibit, image_idx);
+  if (may_fork && !was_sent && tide_page_has_first(making->profile) &&
+      tide_errand_start(&exhibit->errand, write_block, exhibit)) {
+    exhibit->errand_idx = image_idx;
+    return false;
+  }
+  make_block(exhibit, making, false, all);
+  return true;
+}
+
 const struct tide_exhibit_block *tide_exhibit_block(struct tide_exhibit *exhibit, size_t image_idx,
-                                                    bool is_first)
+                                                    bool is_first, bool may_fork)
 {
   struct tide_exhibit_block *all = &exhibit->blocks[image_idx],
                             *first = &exhibit->firsts[image_idx];
@@ -214,12 +280,12 @@ const struct tide_exhibit_block *tide_exhibit_block(struct tide_exhibit *exhibit
     return first;
   if (all->data)
     return all;
-  struct tide_exhibit_making *making = make_ready(exhibit, image_idx);
-  if (is_first && tide_page_has_first(making->profile)) {
-    make_block(exhibit, making, true, first);
+  if (is_first && tide_page_has_first(make_ready(exhibit, image_idx)->profile)) {
+    make_block(exhibit, exhibit->making, true, first);
     return first;
   }
-  make_block(exhibit, making, false, all);
+  if (!make_whole(exhibit, image_idx, may_fork))
+    return NULL;
   end_making(exhibit);
   return all;
 }

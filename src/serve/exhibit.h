@@ -5,6 +5,7 @@
 // something newer, that is shown. One that fails leaves what was shown before, with a note.
 #pragma once
 #include "model/capture.h"
+#include "serve/errand.h"
 #include "serve/reply.h"
 #include "view/naming.h"
 
@@ -36,6 +37,8 @@ struct tide_exhibit {
   struct tide_exhibit_block *blocks;  // per image of the capture: all of it …
   struct tide_exhibit_block *firsts;  // … and what is seen first
   struct tide_exhibit_making *making; // of the image whose first block was made last; NULL: none
+  struct tide_errand errand;          // makes a whole block …
+  size_t errand_idx;                  // … of this image
   // What others have for /metrics, written behind ours. NULL: nothing.
   void (*more_metrics)(void *context, struct tide_buf *out);
   void *more_context;
@@ -63,9 +66,10 @@ void tide_exhibit_turn_to(struct tide_exhibit *exhibit, struct tide_source *sour
 bool tide_exhibit_is_live(const struct tide_exhibit *exhibit);
 
 // The block of an image, made if need be. image_idx must be one of the capture's. is_first: what is
-// seen first; all of it, where that is not much more.
+// seen first; all of it, where that is not much more. NULL: a fork makes it, which must be
+// allowed; ask again.
 const struct tide_exhibit_block *tide_exhibit_block(struct tide_exhibit *exhibit, size_t image_idx,
-                                                    bool is_first);
+                                                    bool is_first, bool may_fork);
 
 // The path that a text of the block stands for; NULL when it is none of a frame's file.
 const char *tide_exhibit_file(const struct tide_exhibit_block *block, uint32_t text);

@@ -24,7 +24,8 @@ enum {
   BAD_REQUEST = 400,
   NOT_FOUND = 404,
   NOT_ALLOWED = 405,
-  UNAVAILABLE = 503
+  UNAVAILABLE = 503,
+  ASK_AGAIN_MS = 20, // for what a fork makes
 };
 
 void tide_routes_init(struct tide_routes *routes, const struct tide_embedded_page *page)
@@ -184,6 +185,18 @@ static bool wants_first(const struct tide_request *request)
   return part && strcmp(part, "first") == 0;
 }
 
+// NULL: it is being made, and the reply is that it comes later.
+static const struct tide_exhibit_block *block_of(const struct tide_routes *routes,
+                                                 struct tide_exhibit *exhibit, uint32_t image_idx,
+                                                 bool is_first, struct tide_reply *reply)
+{
+  const struct tide_exhibit_block *block =
+      tide_exhibit_block(exhibit, image_idx, is_first, routes->is_alone);
+  if (!block)
+    reply->later_ms = ASK_AGAIN_MS;
+  return block;
+}
+
 static void answer_data(struct tide_routes *routes, const char *number,
                         const struct tide_request *request, struct tide_reply *reply)
 {
@@ -192,7 +205,9 @@ static void answer_data(struct tide_routes *routes, const char *number,
   if (!exhibit)
     return;
   bool is_first = wants_first(request);
-  const struct tide_exhibit_block *block = tide_exhibit_block(exhibit, image_idx, is_first);
+  const struct tide_exhibit_block *block = block_of(routes, exhibit, image_idx, is_first, reply);
+  if (!block)
+    return;
   *reply = (struct tide_reply){
       .status = OK,
       .type = "application/octet-stream",
@@ -215,8 +230,11 @@ static void answer_source(struct tide_routes *routes, const char *number,
     tide_reply_text(reply, BAD_REQUEST, "which file? text=N names one");
     return;
   }
-  const char *path =
-      tide_exhibit_file(tide_exhibit_block(exhibit, image_idx, wants_first(request)), text);
+  const struct tide_exhibit_block *block =
+      block_of(routes, exhibit, image_idx, wants_first(request), reply);
+  if (!block)
+    return;
+  const char *path = tide_exhibit_file(block, text);
   struct tide_buf bytes = {0};
   uint64_t changed_ns = 0;
   if (!path) {
@@ -432,6 +450,7 @@ void tide_serving_run(struct tide_server *server, struct tide_routes *routes, un
   sigdelset(&unblocked, SIGINT); // whoever started us in the background may have blocked them
   sigdelset(&unblocked, SIGTERM);
   sigdelset(&unblocked, SIGHUP);
+  routes->is_alone = true;
   while (!stop) {
     await_request_or_end(&rounds, &unblocked);
     if (stop)

@@ -28,6 +28,7 @@ struct tide_routes {
   void (*begin)(void *context, bool is_for_profilers);
   void *begin_context;
   uint64_t n_viewed;       // requests for the page and its data
+  bool is_alone;           // nothing else goes on in this process, so that it may fork
   const char *editor;      // template of a link that opens an editor: %f file, %l line; NULL: none
   struct tide_body *page;  // packed
   char *policy;            // the page's

@@ -520,7 +520,7 @@ static void meet_client(void *context, struct MHD_Connection *connection, void *
 
 enum tide_err tide_server_start(struct tide_server *server, struct tide_diag *diag)
 {
-  unsigned flags = server->options.is_open ? MHD_ALLOW_SUSPEND_RESUME : 0;
+  unsigned flags = MHD_ALLOW_SUSPEND_RESUME;
   if (strchr(server->guard.address, ':'))
     flags |= MHD_USE_IPv6;
   server->daemon = tide_http.start_daemon(

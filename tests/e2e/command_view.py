@@ -7,13 +7,14 @@ import http.client
 import os
 import random
 import re
+import signal
 import socket
 import subprocess
 import threading
 import time
 
 from ground import expect, test, wait_for
-from served import Page, ended, viewing
+from served import Page, ended, files_of, viewing
 from servers import free_port
 
 
@@ -161,6 +162,50 @@ def view_of_many(ground):
         expect(page.block("/data/0?part=all") == whole, "another word is not the first")
     with viewing(ground, "--no-open", small_capture(ground)) as page:
         expect(page.block("/data/0?part=first") == page.block(), "a small one has no first part")
+
+
+def forks_of(pid):
+    """What it forked off, and waits for, as long as that runs."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        return [int(number) for number in children.read().split()]
+
+
+@test
+def view_goes_on_answering(ground):
+    """While all of very many stacks is made, by a fork, everybody else is answered."""
+    lines = [f"main;part{i % 7};of{i} (of{i % 9}.c:{i % 50 + 1}) {i + 1}" for i in range(31000)]
+    (ground.scratch / "many.folded").write_text("\n".join(lines) + "\n")
+
+    def fork_of(page):
+        end = time.monotonic() + 60
+        while True:
+            expect(time.monotonic() < end, "no fork that has no socket")
+            for fork in forks_of(page.child.pid):
+                kinds = files_of(f"/proc/{fork}")
+                if kinds and not any(kind.startswith("socket:") for kind in kinds):
+                    os.kill(fork, signal.SIGSTOP)
+                    return fork
+
+    for how in ("done", "killed", "left"):
+        with (viewing(ground, "--no-open", "many.folded") as page,
+              concurrent.futures.ThreadPoolExecutor(4) as pool):
+            first = page.block("/data/0?part=first")
+            answers = [pool.submit(page.block) for _ in range(2)]
+            fork = fork_of(page)
+            expect(page.facts()["version"] == 1, "facts")
+            expect(page.block("/data/0?part=first") == first, "another first one")
+            text = first["columns"]["frame_file"]
+            expect(page.ask("/source/0?part=first&text=0")[0] == 404, f"{text}")
+            expect(not any(answer.done() for answer in answers), "all of it, by nobody")
+            if how == "left":
+                page.child.terminate()
+                wait_for(lambda: not os.path.exists(f"/proc/{fork}"), "the end of the fork", 60)
+                continue
+            os.kill(fork, signal.SIGKILL if how == "killed" else signal.SIGCONT)
+            whole = [answer.result(60) for answer in answers]
+            expect(whole[0] == whole[1], "two answers")
+            expect(whole[0]["columns"]["site_node"]["count"] == len(lines), "it is not all")
+            expect(not forks_of(page.child.pid), "a fork stays")
 
 
 @test
