@@ -167,24 +167,27 @@ class Redis(Worker):
 
 
 PYTHON = f"""import sys
-code = compile(open(sys.argv[1]).read(), sys.argv[1], "exec")
-sys.argv = [sys.argv[1], "1"]
+path = sys.argv[1]
+code = compile(open(path).read(), path, "exec")
 for line in sys.stdin:
+    sys.argv = [path, *line.split()]
     exec(code, {{}})
     print("{Worker.SAID}", flush=True)
 """
 
 
-def programs(bench, workloads):
+def programs(bench, workloads, n_python="12000", n_sqlite="40000"):
+    """n_: rows of a piece of work."""
     python = "/usr/bin/python3" if pathlib.Path("/usr/bin/python3").exists() else "python3"
     json_work = [python, "-c", PYTHON, str(workloads / "json_work.py")]
     script = (workloads / "table_work.sql").read_text().replace(
-        "200000", bench.size("40000", "1000"))
+        "200000", bench.size(n_sqlite, "1000"))
     script += f"drop table item;\n.print {Worker.SAID}\n"
+    pieces = f"1 {n_python}\n"  # one round
     seed = {"PYTHONHASHSEED": "1"}  # one of the things by which two starts differ
-    return [("CPython, json", Worker, json_work, seed, "\n"),
+    return [("CPython, json", Worker, json_work, seed, pieces),
             ("CPython, json, PYTHONMALLOC=malloc", Worker, json_work,
-             {**seed, "PYTHONMALLOC": "malloc"}, "\n"),
+             {**seed, "PYTHONMALLOC": "malloc"}, pieces),
             ("sqlite3, in memory", Worker, ["sqlite3", ":memory:"], {}, script),
             ("redis-server under redis-benchmark", Redis,
              ["redis-server", "--port", "0", "--save", ""], {}, bench.size("6000", "5000"))]
