@@ -22,6 +22,7 @@ const shared = {
   format: "iife",
   target: ["chrome100", "firefox113", "safari16.4"],
   legalComments: "none",
+  inject: ["src/app/plain_intl.ts"],
   outdir: "out",
   write: false,
   logLevel: "warning",
@@ -51,6 +52,7 @@ function check(page) {
   for (const text of once)
     if (page.split(text).length !== 2) throw new Error(`the page must hold "${text}" once`);
   const scripts = page.match(/<script|<\/script|<!--/gi) ?? [];
+  if (/\bIntl\./.test(page)) throw new Error("the script asks for the browser's Intl");
   if (scripts.join() !== "<!--,<script,</script,<!--") throw new Error("the script ends early");
 }
 
