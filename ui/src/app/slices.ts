@@ -2,7 +2,8 @@
 //
 // Runs work in pieces (engine/pieces.ts) so that the page answers meanwhile: as many of them as fit
 // into a few milliseconds, then whatever else waits, then the next. Of several works each has its
-// turn, but for what can wait: that goes on when nothing else is at work.
+// turn, but for what can wait: that goes on when nothing else is at work. What comes of a work is
+// told in a task of its own, since whoever hears of it draws.
 
 import type { Pieces } from "../engine/pieces.ts";
 
@@ -35,8 +36,14 @@ export function inSlices<T>(
     if (!canWait && --urgent === 0) for (const wake of resting.splice(0)) wake();
   };
   const goOn = () => port2.postMessage(null);
+  let made: { value: T } | null = null;
   const run = () => {
     if (isEnded) return;
+    if (made) {
+      close();
+      done(made.value);
+      return;
+    }
     if (canWait && urgent) {
       resting.push(goOn);
       return;
@@ -45,11 +52,8 @@ export function inSlices<T>(
     try {
       do {
         const { done: isDone, value } = work.next();
-        if (!isDone) continue;
-        close();
-        done(value);
-        return;
-      } while (performance.now() - begin < SLICE_MS);
+        if (isDone) made = { value };
+      } while (!made && performance.now() - begin < SLICE_MS);
     } catch (error) {
       close();
       failed(error);
