@@ -67,6 +67,10 @@ export class Chart {
     this.countRows();
   }
 
+  isOf(width: number, height: number, ratio: number): boolean {
+    return this.width === width && this.height === height && this.ratio === ratio;
+  }
+
   // In CSS pixels, ratio of them to a device pixel.
   resize(width: number, height: number, ratio: number): void {
     this.width = width;

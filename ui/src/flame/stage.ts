@@ -32,7 +32,7 @@ export class Stage {
     private readonly onBeyond: (rows: number) => void, // that are further in, out of sight
   ) {
     this.chart = new Chart(elements.canvas);
-    this.resized = new ResizeObserver(() => this.fit());
+    this.resized = new ResizeObserver(this.zoomed); // tells of the first size, too
     this.resized.observe(elements.scroller);
     this.themed = new MutationObserver(this.restyle);
     this.themed.observe(document.documentElement, { attributes: true });
@@ -69,7 +69,7 @@ export class Stage {
   readonly redraw = (): void => {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
-      this.chart.draw();
+      if (!this.refit()) this.chart.draw();
     });
   };
 
@@ -132,7 +132,15 @@ export class Stage {
     this.scrollTo(this.top + (this.flipped ? -by : by));
   }
 
-  private readonly zoomed = (): void => this.fit();
+  private readonly zoomed = (): void => void this.refit();
+
+  // Whether there is another size by now, and so everything was drawn.
+  private refit(): boolean {
+    const { clientWidth, clientHeight } = this.elements.scroller;
+    const isSame = this.chart.isOf(clientWidth, clientHeight, devicePixelRatio);
+    if (!isSame) this.fit();
+    return !isSame;
+  }
 
   private fit(): void {
     const { scroller, window, canvas } = this.elements;
