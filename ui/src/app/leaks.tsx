@@ -23,6 +23,7 @@ import { inPanes, left, model, pane, searchRegex } from "./session.ts";
 import { letGo, use } from "./signals.ts";
 import { Spark } from "./spark.tsx";
 import { go, state } from "./state.ts";
+import { useRowsByAndBy } from "./virtual.ts";
 import { plural, sentence, wordsOfPane } from "./words.ts";
 
 const ROWS_MAX = 200;
@@ -161,8 +162,10 @@ interface TableProps {
 function LeakTable({ title, hint, rows, isFreed }: TableProps) {
   const sum = sumOf(rows);
   const mark = markOf(use(model), "live", "bytes");
+  const most = Math.min(ROWS_MAX, rows.length);
+  const n = useRowsByAndBy(most);
   return (
-    <table class="grid plain">
+    <table class="grid plain" aria-busy={n < most || undefined}>
       <caption>
         <b>{sentence(title)}:</b> {bytes(sum, mark)} in {plural(rows.length, "place")}{" "}
         <span class="muted">{hint}</span>
@@ -180,10 +183,10 @@ function LeakTable({ title, hint, rows, isFreed }: TableProps) {
         </tr>
       </thead>
       <tbody>
-        {rows.slice(0, ROWS_MAX).map((row, i) => (
+        {rows.slice(0, n).map((row, i) => (
           <LeakRow key={i} row={row} sum={sum} isFreed={isFreed} />
         ))}
-        {rows.length > ROWS_MAX && (
+        {rows.length > n && n === most && (
           <tr>
             <td colSpan={ALWAYS_SEEN} class="muted">
               and {plural(rows.length - ROWS_MAX, "place")} more: see Table

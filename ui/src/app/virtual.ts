@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Long lists of rows of one height: only those in sight are in the document.
+// Long lists of rows of one height: only those in sight are in the document. And of those that are
+// all in it some come first, the others by and by: the browser draws and answers in between.
 
-import { useLayoutEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 const SPARE = 8; // rows above and below
+const AT_FIRST = 4; // rows in sight, until it is known how many are
+const BY_AND_BY = 24;
 
 export interface Window {
   first: number;
@@ -28,17 +31,23 @@ interface Sight {
 export function useRowsInSight(count: number, row: number): Sight {
   const [element, frame] = useState<HTMLDivElement | null>(null);
   // As last seen: asking the document while it changes has it laid out once more.
-  const [seen, setSeen] = useState({ top: 0, height: 32 * row });
+  const [seen, setSeen] = useState({ top: 0, height: AT_FIRST * row });
   useLayoutEffect(() => {
     if (!element) return;
     const look = () => {
       const { scrollTop: top, clientHeight: height } = element;
       setSeen((now) => (now.top === top && now.height === height ? now : { top, height }));
     };
-    const observer = new ResizeObserver(look); // tells of the first size, too
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const resized = () => {
+      clearTimeout(timer);
+      timer = setTimeout(look); // further rows once these are drawn
+    };
+    const observer = new ResizeObserver(resized); // tells of the first size, too
     observer.observe(element);
     element.addEventListener("scroll", look, { passive: true });
     return () => {
+      clearTimeout(timer);
       observer.disconnect();
       element.removeEventListener("scroll", look);
     };
@@ -54,4 +63,16 @@ export function useRowsInSight(count: number, row: number): Sight {
       element.scrollTop = top + 2 * row - element.clientHeight;
   };
   return { frame, element, window, show };
+}
+
+// How many of the rows are there so far.
+export function useRowsByAndBy(count: number): number {
+  const [n, setN] = useState(BY_AND_BY);
+  const isAll = n >= count;
+  useEffect(() => {
+    if (isAll) return;
+    const timer = setTimeout(() => setN(n + BY_AND_BY));
+    return () => clearTimeout(timer);
+  }, [n, isAll]);
+  return Math.min(n, count);
 }
