@@ -156,7 +156,7 @@ export function seen(
         const running = send({ kind: "picture", of: { stacks, picture, isTree } }, far.tell);
         stop = running;
         running.answer.then(take, () => take(null));
-      }, () => take(null));
+      }, () => take(null), true);
       return () => stop.end();
     };
     const endTurn = inTurn(begin);

@@ -16,7 +16,8 @@ import { sumInPieces, weighIn } from "../engine/narrow.ts";
 import { orderInPieces, type Order } from "../engine/order.ts";
 import type { Pieces } from "../engine/pieces.ts";
 import {
-  forgetMoments, keepWeights, prepareWeights, questionsOfPart, refusal, weigh, whole, type Question,
+  forgetMoments, keepWeights, prepareWeights, questionsOfPart, refusal, weigh, wholeInPieces,
+  type Question,
 } from "../engine/question.ts";
 import { forgetMatches, searchInPieces, searchSitesInPieces } from "../engine/search.ts";
 import { treeInPieces } from "../engine/tree.ts";
@@ -95,7 +96,7 @@ function* prepareAnswer(asked: Asked): Pieces<View> {
   yield* prepareWeights(of, question);
   const weights = weighIn(view, question);
   yield;
-  whole(of, question);
+  yield* wholeInPieces(of, question);
   yield;
   const isSearch = search !== "" && !patternRefusal(search);
   const left = yield* prepareTrees(asked, weights, isSearch);

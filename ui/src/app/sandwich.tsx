@@ -74,8 +74,10 @@ const pictures = [picture("callers"), picture("callees")];
 // Of a large model what is wide enough to be seen comes first, of both together, unless somebody
 // looks for more.
 const isZoomed = computed(() => state.value.above.length + state.value.below.length > 0);
+const isWaiting = inPanes(["callers"], () =>
+  pictures.some(({ wanted, shown }) => shown.value?.picture !== wanted.value), false);
 const sights = firstSight(inPanes<Waiting | null>(["callers"], () =>
-  pictures.every(({ wanted, shown }) => shown.value?.picture === wanted.value) ? null : {
+  !isWaiting.value ? null : {
     of: model.value, pictures: pictures.map(({ wanted }) => wanted.value!),
     question: question.value, isEnough: !searchText.value && !isZoomed.value,
   }, null));

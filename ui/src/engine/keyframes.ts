@@ -52,7 +52,6 @@ function* keptOf(model: Model, column: CellColumn): Pieces<Kept> {
 // What is made once of a column, whatever the snapshot.
 export function* prepareColumn(model: Model, column: CellColumn): Pieces<void> {
   yield* keptOf(model, column);
-  yield* heapSumsInPieces(model, column);
 }
 
 // Where no moment is asked for any more: made again in as long as the cells are gone through once.

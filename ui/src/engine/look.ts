@@ -235,43 +235,44 @@ function judgeFrames(
   }
 }
 
-function* judgeSites(model: Model, filter: Filter | null): Pieces<Uint8Array> {
-  const { nodes, sites, frames } = model;
-  const wanted = new Uint8Array(sites.count);
-  yield* stretches(sites.count, (from, past) => {
-    for (let i = from; i < past; i++)
-      wanted[i] = sites.kind[i] === SiteKind.pages ? 0 : 1;
-  });
-  if (!filter)
-    return wanted;
-  const along = new Uint32Array(nodes.count); // a node has all that its parent has
+// The patterns that a frame matches where it counts.
+function bitsOf({ frames }: Model, { bits }: Filter): Uint32Array {
+  return bits.map((mask, f) => (frames.flags[f] & NOT_FRAMES ? 0 : mask));
+}
+
+// Along the way to each node, which of some patterns match: a node has all that its parent has.
+function* along({ nodes }: Model, bits: Uint32Array): Pieces<Uint32Array> {
+  const met = new Uint32Array(nodes.count);
+  const { parent, frame } = nodes;
   yield* stretches(nodes.count, (from, past) => {
-    for (let n = Math.max(1, from); n < past; n++) {
-      const frame = nodes.frame[n];
-      const own = frames.flags[frame] & NOT_FRAMES ? 0 : filter.bits[frame];
-      along[n] = along[nodes.parent[n]] | own;
-    }
+    for (let n = Math.max(1, from); n < past; n++)
+      met[n] = met[parent[n]] | bits[frame[n]];
   });
-  yield* stretches(sites.count, (from, past) => {
+  return met;
+}
+
+function* thoseWith(met: Uint32Array, mask: number): Pieces<Uint8Array> {
+  const are = new Uint8Array(met.length);
+  yield* stretches(met.length, (from, past) => {
+    for (let n = from; n < past; n++)
+      are[n] = met[n] & mask ? 1 : 0;
+  });
+  return are;
+}
+
+function* judgeSites(
+  { sites: { count, kind, node } }: Model, filter: Filter | null, met: Uint32Array | null,
+): Pieces<Uint8Array> {
+  const wanted = new Uint8Array(count);
+  yield* stretches(count, (from, past) => {
     for (let i = from; i < past; i++) {
-      const bits = along[sites.node[i]];
-      if ((filter.needed & ~bits) !== 0 || (bits & filter.ignore) !== 0)
-        wanted[i] = 0;
+      const bits = met ? met[node[i]] : 0;
+      const isLeft = !filter ||
+        ((filter.needed & ~bits) === 0 && (bits & filter.ignore) === 0);
+      wanted[i] = kind[i] !== SiteKind.pages && isLeft ? 1 : 0;
     }
   });
   return wanted;
-}
-
-function* nodesWithin({ nodes, frames }: Model, filter: Filter): Pieces<Uint8Array> {
-  const within = new Uint8Array(nodes.count);
-  yield* stretches(nodes.count, (from, past) => {
-    for (let n = Math.max(1, from); n < past; n++) {
-      const frame = nodes.frame[n];
-      const isFocus = !(frames.flags[frame] & NOT_FRAMES) && filter.bits[frame] & filter.focus;
-      within[n] = within[nodes.parent[n]] || isFocus ? 1 : 0;
-    }
-  });
-  return within;
 }
 
 const wantedBy = new Few<Model, Uint8Array>(1);
@@ -281,9 +282,10 @@ function* judge(model: Model, look: Look, filter: Filter | null): Pieces<Judged>
   const { file, module, ignore, libraries } = look;
   const named = [...look.function, ...look.focus, ...look.callers, ...look.callees].sort();
   const key = JSON.stringify([named, file, module, ignore, libraries]);
-  const wanted = wantedBy.get(model, key) ??
-    wantedBy.keep(model, key, yield* judgeSites(model, filter));
-  const within = filter?.focus ? yield* nodesWithin(model, filter) : null;
+  const known = wantedBy.get(model, key);
+  const met = filter && (!known || filter.focus) ? yield* along(model, bitsOf(model, filter)) : null;
+  const wanted = known ?? wantedBy.keep(model, key, yield* judgeSites(model, filter, met));
+  const within = filter?.focus ? yield* thoseWith(met!, filter.focus) : null;
   return { wanted: look.row === null ? wanted : wanted.slice(), within };
 }
 

@@ -11,7 +11,7 @@
 // Whole runs are answered from the sites' own numbers, which are exact; parts from the snapshots.
 
 import { isKeptKnown, keptColumn } from "./kept.ts";
-import { columnAt, heapSums, leastBetween, prepareColumn } from "./keyframes.ts";
+import { columnAt, heapSumsInPieces, leastBetween, prepareColumn } from "./keyframes.ts";
 import { SiteKind, SnapshotKind, type Column, type Model, type Numbers } from "./model.ts";
 import { atOnce, Few, type Pieces } from "./pieces.ts";
 
@@ -276,21 +276,27 @@ export function* prepareWeights(model: Model, question: Question): Pieces<void> 
 }
 
 // Of a part of the run, where the snapshots' own sums tell it; null: they do not.
-function wholeOfPart(model: Model, { measure, unit, from, to }: Question): number | null {
+function* wholeOfPart(
+  model: Model, { measure, unit, from, to }: Question,
+): Pieces<number | null> {
   if (to === null || (measure !== "live" && measure !== "total"))
     return null;
   const column = measure === "live" ? unit : unit === "bytes" ? "bAlloc" : "nAlloc";
-  const sums = heapSums(model, column);
+  const sums = yield* heapSumsInPieces(model, column);
   const at = (snapshot: number | null) => (snapshot === null || snapshot < 0 ? 0 : sums[snapshot]);
   return at(to) - (measure === "total" ? at(from) : 0);
 }
 
 // What weights are shares of: the heap's sum of them; of bytes at the peak, the peak.
 export function whole(model: Model, question: Question): number {
+  return atOnce(wholeInPieces(model, question));
+}
+
+export function* wholeInPieces(model: Model, question: Question): Pieces<number> {
   const peak = model.facts.totals.peak_bytes;
   if (question.measure === "peak" && question.unit === "bytes" && peak !== undefined)
     return peak;
-  const ofPart = wholeOfPart(model, question);
+  const ofPart = yield* wholeOfPart(model, question);
   if (ofPart !== null)
     return ofPart;
   const key = keyOf(question);
