@@ -180,6 +180,12 @@ export async function seeLargeFile(ground, page, file) {
         window.hired++;
       }
     };
+    window.percents = []; // that are told of a picture
+    new MutationObserver(() => {
+      const head = document.querySelector(".head")?.textContent ?? "";
+      const told = /working…\s(\d+)\s%/.exec(head);
+      if (told && window.percents.at(-1) !== told[1]) window.percents.push(told[1]);
+    }).observe(document, { childList: true, subtree: true, characterData: true });
   });
   await page.goto(`file://${ground.path(file)}`);
   await page.locator(".flame canvas").first().waitFor();
@@ -195,6 +201,9 @@ export async function seeLargeFile(ground, page, file) {
   expectEqual(await page.evaluate(() => window.hired), 2, "workers in all");
   expectEqual(await heading(page), told, "the sum");
   expect((await name()) !== inverted, "the tree was not turned round");
+  const percents = (await page.evaluate(() => window.percents)).map(Number);
+  const isRising = percents.every((one, i) => one <= 100 && one >= (percents[i - 1] ?? 0));
+  expect(percents.length > 1 && isRising, `how much was done: ${percents.join(" ")}`);
 }
 
 // A page that is watched; `check` fails if it did what none may.

@@ -283,7 +283,8 @@ function* judge(model: Model, look: Look, filter: Filter | null): Pieces<Judged>
   const named = [...look.function, ...look.focus, ...look.callers, ...look.callees].sort();
   const key = JSON.stringify([named, file, module, ignore, libraries]);
   const known = wantedBy.get(model, key);
-  const met = filter && (!known || filter.focus) ? yield* along(model, bitsOf(model, filter)) : null;
+  const met = filter && (!known || filter.focus)
+    ? yield* along(model, bitsOf(model, filter)) : null;
   const wanted = known ?? wantedBy.keep(model, key, yield* judgeSites(model, filter, met));
   const within = filter?.focus ? yield* thoseWith(met!, filter.focus) : null;
   return { wanted: look.row === null ? wanted : wanted.slice(), within };
