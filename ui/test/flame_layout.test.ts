@@ -51,6 +51,9 @@ test("the node at a point is the one whose box holds it", () => {
       for (let node = levels[row]; node < levels[row + 1]; node++)
         if (layout.left(node) <= x && x < layout.right(node)) expected = node;
       assert.equal(layout.nodeAt(row, x), expected);
+      const after = layout.firstAfter(row, x);
+      for (let node = levels[row]; node <= after; node++)
+        assert.equal(layout.firstAfter(row, x, node), after);
     }
     assert.equal(layout.nodeAt(-1, 0), NO_NODE);
     assert.equal(layout.nodeAt(layout.nRows, 0), NO_NODE);

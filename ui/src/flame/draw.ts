@@ -132,7 +132,7 @@ function paintSearched(
   let begin = x0[i];
   let style = -1;
   for (let x = x0[i], node = first[i]; x < x1[i]; x++) {
-    const next = Math.min(past[i], layout.firstAfter(row, left + (x + 1 - x0[i]) * scale));
+    const next = Math.min(past[i], layout.firstAfter(row, left + (x + 1 - x0[i]) * scale, node));
     const end = x === x1[i] - 1 ? past[i] : Math.max(node + 1, next);
     const here = styleOfMatch(meaning.matchOf(Math.min(node, past[i] - 1), end));
     if (here !== style) {

@@ -57,9 +57,12 @@ export class Layout {
   }
 
   // Of the row, the first node that ends to the right of x; the row's end if there is none.
-  firstAfter(row: number, x: number): number {
-    let low = this.tree.levels[row];
+  // From `low` on, which is no further than it: most often it is near.
+  firstAfter(row: number, x: number, low = this.tree.levels[row]): number {
     let high = this.tree.levels[row + 1];
+    for (let step = 1; low + step < high; step *= 2)
+      if (this.right(low + step) > x) high = low + step;
+      else low += step + 1;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.right(middle) > x) high = middle;
