@@ -361,6 +361,7 @@ export const tests = {
     const { url } = await ground.view("places.json");
     const leaks = await look(`${url}#pane=leaks`, NARROW);
     await leaks.getByText("50 places more").waitFor();
+    expectEqual(await leaks.locator(".pane tbody tr").count(), 201, "rows, and how many more");
     const [table, name] = await leaks.evaluate(() => [".pane table", "th.c-name"].map((of) =>
       document.querySelector(of).getBoundingClientRect().width));
     expect(table > 600 && name > 300, `leaks: names have ${name} of ${table}`);

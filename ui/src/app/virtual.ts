@@ -7,7 +7,7 @@ import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 const SPARE = 8; // rows above and below
 const AT_FIRST = 4; // rows in sight, until it is known how many are
-const BY_AND_BY = 24;
+const BY_AND_BY = 12;
 
 export interface Window {
   first: number;
