@@ -5,7 +5,7 @@
 // is forgotten here is made when it is asked for, so that nothing is wrong without it.
 
 import { cardsInPieces } from "../engine/cards.ts";
-import { prepareCurves } from "../engine/curves.ts";
+import { forgetCurves, prepareCurves } from "../engine/curves.ts";
 import type { Picture } from "../engine/errands.ts";
 import { groupInPieces, groupRefusal, ofSeveralInPieces } from "../engine/groups.ts";
 import { forgetColumns, heapSumsInPieces } from "../engine/keyframes.ts";
@@ -130,6 +130,8 @@ function* prepareAll(asked: Asked): Pieces<void> {
     forgetColumns(of);
     forgetMoments(of);
   }
+  // Rows of leaks are told by their blocks, too.
+  if (pane !== "leaks" && question.unit === "bytes") forgetCurves(of, "blocks");
   yield* heapSumsInPieces(of, question.unit);
   const left = refusal(of, question) ? view : yield* prepareAnswer(asked);
   if (search && !patternRefusal(search)) yield* searchSitesInPieces(view, search);

@@ -68,6 +68,11 @@ function* bySite(
   return sorted;
 }
 
+// Where no curve of it is looked at any more.
+export function forgetCurves(model: Model, unit: Unit): void {
+  delete stepsOf.get(model)?.[unit];
+}
+
 // Makes what all curves of a unit are made of.
 export function* prepareCurves(model: Model, unit: Unit): Pieces<Steps> {
   const held = stepsOf.get(model) ?? {};

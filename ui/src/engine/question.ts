@@ -216,7 +216,7 @@ function* compute(model: Model, asked: Question): Pieces<Float64Array> {
 }
 
 const CACHE_MAX = 8;
-const CACHE_NUMBERS = 4_000_000; // of all, where that is less
+const CACHE_NUMBERS = 2_000_000; // of all, where that is less
 const cache = new WeakMap<Model, Map<string, Float64Array>>();
 
 const WHOLE_RUN = { from: null, to: null };
