@@ -86,6 +86,8 @@ function* chosenGroups(
   view: View, asked: Question, kind: GroupKind, most: number, least: number,
 ): Pieces<Group[]> {
   const groups = yield* groupInPieces(view, asked, kind);
+  if (groups.prepare)
+    yield* groups.prepare([]);
   const groupOf = groups.itemOf();
   yield;
   const held = yield* maxima(view.model, asked.unit, groupOf, groups.items.length);

@@ -361,11 +361,10 @@ const notBelowZero = (ages: Column): Column =>
   ages.some((age) => age < 0) ? ages.map((age) => Math.max(0, age)) : ages;
 
 // Where every site has one row, as with one thread, they are the same numbers.
-function addUp(rows: Rows, sites: Sites): void {
+function addUp(columns: Columns, rows: Rows, sites: Sites): void {
   const { site } = rows;
-  let isOne = rows.count === sites.count;
-  for (let i = 0; isOne && i < site.length; i++)
-    isOne = site[i] === i;
+  const isEach = () => rows.count === sites.count && site.every((one, i) => one === i);
+  const isOne = columns.make("row_is_site", () => Uint8Array.of(Number(isEach())))[0] === 1;
   const sum = (key: keyof Numbers) => isOne ? rows[key] : sumRows(site, rows[key], sites.count);
   for (const key of SUMS)
     put(sites, key, () => key === "ageNs" ? notBelowZero(sum(key)) : sum(key));
@@ -541,7 +540,7 @@ function readModel(columns: Columns, facts: Facts): Model {
   } as Sites;
   put(sites, "ownMax", columns.later("site_own_max", node.length));
   const rows = readRows(columns, sites.count, facts.threads.length);
-  addUp(rows, sites);
+  addUp(columns, rows, sites);
   const snapshots = readSnapshots(columns, sites.count);
   const ticks = readTicks(columns);
   const rssKinds = columns.has("kind_ns") && readRssKinds(columns);

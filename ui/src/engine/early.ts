@@ -16,7 +16,7 @@
 
 import { isNarrow, type Look, type View } from "./look.ts";
 import { SiteKind, type Model } from "./model.ts";
-import { frameNames, NONE } from "./names.ts";
+import { frameNamesInPieces, NONE } from "./names.ts";
 import { PIECE, stretches, type Pieces } from "./pieces.ts";
 import type { TreeOptions } from "./tree.ts";
 import { Builder, CYCLE_MAX, endOf, type Trie } from "./trie.ts";
@@ -322,7 +322,8 @@ export function* earlyTrie(
   view: View, weights: Float64Array, { inverted, byLine }: TreeOptions, seen = SEEN,
 ): Pieces<Trie> {
   const { model: { frames }, look } = view;
-  const steps = new Steps(frameNames(view.model, byLine).of, frames.line, look.collapse);
+  const names = yield* frameNamesInPieces(view.model, byLine);
+  const steps = new Steps(names.of, frames.line, look.collapse);
   const { leaf, least } = yield* (inverted ? fromInside : fromOutside)(view, weights, steps, seen);
   const { count, parent, frame, name, oneLine, isFolded } = steps.builder;
   const deep = new Uint8Array(count).fill(1);

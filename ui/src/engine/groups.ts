@@ -47,7 +47,8 @@ export interface Groups {
   stacks: number; // with any weight
   itemOf(): Uint32Array; // per site the item it is in; NONE: in none, or in several
   rest: Group; // sums of stacks without a frame to show; no sites when there are none
-  prepare?(columns: readonly NumberKey[]): Pieces<void>; // sums of all, that are read later
+  // Their sites, and of columns that are read later the sums of all, with the times.
+  prepare?(columns: readonly NumberKey[]): Pieces<void>;
 }
 
 // Why a model has no groups of a kind, in the command's words; null: it has.
@@ -57,9 +58,12 @@ export function groupRefusal(model: Model, kind: GroupKind): string | null {
 
 interface Times { first: Float64Array; last: Float64Array } // first: Infinity where there is none
 
+// The sites of each group, from first[group] to first[group + 1].
+interface Lists { first: Uint32Array; sites: Uint32Array }
+
 // Sites shared out among groups 0 to n - 1, whatever they weigh.
 class Division {
-  private lists: { first: Uint32Array; sites: Uint32Array } | null = null;
+  private lists: Lists | null = null;
 
   constructor(
     readonly count: number,
@@ -70,19 +74,28 @@ class Division {
   ) {}
 
   sitesOf(group: number): Uint32Array {
-    if (!this.lists) {
-      const first = new Uint32Array(this.count + 1);
-      for (let i = 0; i < this.groupOf.length; i++)
-        first[this.groupOf[i] + 1]++;
-      for (let g = 0; g < this.count; g++)
-        first[g + 1] += first[g];
-      const next = first.slice();
-      const sites = new Uint32Array(this.entries.length);
-      for (let i = 0; i < this.entries.length; i++)
-        sites[next[this.groupOf[i]]++] = this.entries[i];
-      this.lists = { first, sites };
-    }
-    return this.lists.sites.subarray(this.lists.first[group], this.lists.first[group + 1]);
+    const { first, sites } = this.lists ?? atOnce(this.listSites());
+    return sites.subarray(first[group], first[group + 1]);
+  }
+
+  *listSites(): Pieces<Lists> {
+    const { count, groupOf, entries } = this;
+    if (this.lists)
+      return this.lists;
+    const first = new Uint32Array(count + 1);
+    yield* stretches(entries.length, (from, past) => {
+      for (let i = from; i < past; i++)
+        first[groupOf[i] + 1]++;
+    });
+    for (let g = 0; g < count; g++)
+      first[g + 1] += first[g];
+    const next = first.slice();
+    const sites = new Uint32Array(entries.length);
+    yield* stretches(entries.length, (from, past) => {
+      for (let i = from; i < past; i++)
+        sites[next[groupOf[i]]++] = entries[i];
+    });
+    return (this.lists = { first, sites });
   }
 }
 
@@ -115,10 +128,9 @@ class Sharing {
       this.sum(column);
       yield;
     }
-    if (this.count)
-      this.sitesOf(0);
-    yield;
     if (!this.isOne)
+      yield* this.division.listSites();
+    if (!this.isOne && columns.length)
       yield* this.findTimes();
   }
 
@@ -228,10 +240,11 @@ type SiteKeyKind = CodeKind | "call" | "stack";
 const keysOf = new WeakMap<Model, Map<CodeKind, FrameNames>>();
 
 // Numbers for frames: equal where a kind calls them the same, rising in the order of their names.
-function codeKeys(model: Model, kind: CodeKind): FrameNames {
+function* codeKeys(model: Model, kind: CodeKind): Pieces<FrameNames> {
   const ofModel = keysOf.get(model) ?? new Map<CodeKind, FrameNames>();
   keysOf.set(model, ofModel);
-  const keys = ofModel.get(kind) ?? numberFrames(model.frames.count, comparison(model, kind));
+  const keys = ofModel.get(kind) ??
+    (yield* numberFrames(model.frames.count, comparison(model, kind)));
   ofModel.set(kind, keys);
   return keys;
 }
@@ -286,7 +299,7 @@ function* siteKeysInPieces(
 
 function* makeSiteKeys(view: View, kind: SiteKeyKind): Pieces<SiteKeys> {
   const { sites } = view.model;
-  const names = kind === "stack" || kind === "call" ? null : codeKeys(view.model, kind);
+  const names = kind === "stack" || kind === "call" ? null : yield* codeKeys(view.model, kind);
   const count = names ? names.count
     : kind === "call" ? view.model.facts.words.calls.length : sites.count;
   const of = new Uint32Array(sites.count).fill(UNWANTED);

@@ -14,7 +14,7 @@ import { threadOf, weighIn } from "./narrow.ts";
 import { NUMBERS, numbersOf } from "./numbers.ts";
 import { stretches, type Pieces } from "./pieces.ts";
 import { weigh, type Question } from "./question.ts";
-import { keptOf, rowsAnswer, siteRows, weighRows } from "./shares.ts";
+import { keptOf, rowsAnswer, siteRows, siteRowsInPieces, weighRows } from "./shares.ts";
 
 const SITES = 1 << 13; // that are shared out in a piece
 
@@ -96,18 +96,21 @@ function* addDeeds(all: Writable<Group>[], { rows }: Model, owners: Owners): Pie
     yield;
   }
   const { nAlloc, firstNs, lastNs } = rows;
+  yield;
   const first = new Float64Array(all.length).fill(Infinity);
   const last = new Float64Array(all.length);
-  for (let i = 0; i < owners.length; i++) {
-    const owner = owners[i];
-    if (owner === NONE)
-      continue;
-    all[owner].stacks++;
-    if (!nAlloc[i])
-      continue;
-    first[owner] = Math.min(first[owner], firstNs[i]);
-    last[owner] = Math.max(last[owner], lastNs[i]);
-  }
+  yield* stretches(owners.length, (from, past) => {
+    for (let i = from; i < past; i++) {
+      const owner = owners[i];
+      if (owner === NONE)
+        continue;
+      all[owner].stacks++;
+      if (!nAlloc[i])
+        continue;
+      first[owner] = Math.min(first[owner], firstNs[i]);
+      last[owner] = Math.max(last[owner], lastNs[i]);
+    }
+  });
   all.forEach((one, i) => {
     one.firstNs = first[i] === Infinity ? 0 : first[i];
     one.lastNs = last[i];
@@ -143,8 +146,7 @@ export function* threadGroups(view: View, question: Question): Pieces<Groups> {
   const weights = weigh(model, question);
   const rowWeights = weighRows(model, question);
   yield;
-  const told = siteRows(model);
-  yield;
+  const told = yield* siteRowsInPieces(model);
   const answers = rowsAnswer(model, question, weights, told);
   yield;
   const nThreads = Math.max(1, facts.threads.length);

@@ -604,7 +604,9 @@ class PartView implements View {
   constructor(readonly whole: View, readonly only: Uint8Array) {
     this.model = whole.model;
     this.look = whole.look;
-    this.wanted = whole.wanted.map((is, site) => is & only[site]);
+    this.wanted = new Uint8Array(only.length);
+    for (let site = 0; site < only.length; site++)
+      this.wanted[site] = whole.wanted[site] & only[site];
   }
 
   get read() { return this.whole.read; }

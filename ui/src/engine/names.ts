@@ -6,6 +6,7 @@
 // src/view/frame_names.h and paths.c have it.
 
 import { FrameFlag, type Model } from "./model.ts";
+import { atOnce, sorted, type Pieces } from "./pieces.ts";
 import { TERMS } from "./terms.ts";
 
 export const NONE = 0xffffffff; // as a frame: none
@@ -113,11 +114,12 @@ export interface FrameNames {
   count: number; // with 0
 }
 
-export function numberFrames(count: number, compare: (a: number, b: number) => number): FrameNames {
-  const order = new Uint32Array(count);
-  for (let i = 0; i < count; i++)
-    order[i] = i;
-  order.sort(compare);
+export function* numberFrames(
+  count: number, compare: (a: number, b: number) => number,
+): Pieces<FrameNames> {
+  const all = Array.from({ length: count }, (_, i) => i);
+  yield;
+  const order = yield* sorted(all, compare);
   const of = new Uint32Array(count);
   let name = 0;
   for (let i = 0; i < count; i++) {
@@ -131,9 +133,13 @@ export function numberFrames(count: number, compare: (a: number, b: number) => n
 const namesOf = new WeakMap<Model, [FrameNames | null, FrameNames | null]>();
 
 export function frameNames(model: Model, byLine: boolean): FrameNames {
+  return atOnce(frameNamesInPieces(model, byLine));
+}
+
+export function* frameNamesInPieces(model: Model, byLine: boolean): Pieces<FrameNames> {
   const held = namesOf.get(model) ?? [null, null];
   namesOf.set(model, held);
-  return (held[byLine ? 1 : 0] ??= makeNames(model, byLine));
+  return (held[byLine ? 1 : 0] ??= yield* makeNames(model, byLine));
 }
 
 // Found elsewhere, of the same model.
@@ -144,7 +150,7 @@ export function keepNames(model: Model, byLine: boolean, names: FrameNames, rank
   ranksOf.set(model, ranks);
 }
 
-function makeNames(model: Model, byLine: boolean): FrameNames {
+function makeNames(model: Model, byLine: boolean): Pieces<FrameNames> {
   const { count, function: fn, file, line, module, address, flags } = model.frames;
   const ranks = textRanks(model);
   const special = FrameFlag.cut | FrameFlag.lost | FrameFlag.pages | FrameFlag.pruned;

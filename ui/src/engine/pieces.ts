@@ -130,14 +130,18 @@ const EXACT = 2 ** 53;
 const FEW = 2048; // are sorted in no time
 
 // Whether a value and a place beside it fit into one number.
-function fits(values: Float64Array, order: Uint32Array, from: number, past: number): number | null {
+function* fits(
+  values: Float64Array, order: Uint32Array, from: number, past: number,
+): Pieces<number | null> {
   let [least, most, isWhole] = [Infinity, -Infinity, true];
-  for (let i = from; i < past; i++) {
-    const value = values[order[i]];
-    isWhole &&= Number.isInteger(value);
-    least = Math.min(least, value);
-    most = Math.max(most, value);
-  }
+  yield* stretches(past - from, (a, b) => {
+    for (let i = from + a; i < from + b; i++) {
+      const value = values[order[i]];
+      isWhole &&= Number.isInteger(value);
+      least = Math.min(least, value);
+      most = Math.max(most, value);
+    }
+  });
   return isWhole && (most - least + 1) * (past - from) < EXACT ? most : null;
 }
 
@@ -150,16 +154,17 @@ export function* sortByFalling(
   const n = past - from;
   if (!values || n < 2)
     return;
-  const most = n > FEW ? fits(values, order, from, past) : null;
+  const most = n > FEW ? yield* fits(values, order, from, past) : null;
   if (most === null) {
     order.subarray(from, past).sort((a, b) => levels.reduce((found, one) =>
       found || one[b] - one[a], 0));
     return;
   }
   const keys = new Float64Array(n);
-  for (let i = 0; i < n; i++)
-    keys[i] = (most - values[order[from + i]]) * n + i;
-  yield;
+  yield* stretches(n, (a, b) => {
+    for (let i = a; i < b; i++)
+      keys[i] = (most - values[order[from + i]]) * n + i;
+  });
   const before = order.slice(from, past);
   const sorted = yield* sortKeys(keys);
   yield* stretches(n, (a, b) => {

@@ -14,25 +14,31 @@ export interface SiteRows { makers: Uint32Array; maker: Uint32Array; ownFrees: U
 const known = new WeakMap<Model, SiteRows>();
 
 export function siteRows(model: Model): SiteRows {
-  const found = known.get(model) ?? readRows(model);
+  return atOnce(siteRowsInPieces(model));
+}
+
+export function* siteRowsInPieces(model: Model): Pieces<SiteRows> {
+  const found = known.get(model) ?? (yield* readRows(model));
   known.set(model, found);
   return found;
 }
 
-function readRows({ rows, sites }: Model): SiteRows {
+function* readRows({ rows, sites }: Model): Pieces<SiteRows> {
   const found = {
     makers: new Uint32Array(sites.count), maker: new Uint32Array(sites.count),
     ownFrees: new Uint8Array(sites.count).fill(1),
   };
-  for (let i = 0; i < rows.count; i++) {
-    const site = rows.site[i];
-    if (rows.nForeign[i])
-      found.ownFrees[site] = 0;
-    if (!rows.nAlloc[i])
-      continue;
-    found.makers[site]++;
-    found.maker[site] = rows.thread[i];
-  }
+  yield* stretches(rows.count, (from, past) => {
+    for (let i = from; i < past; i++) {
+      const site = rows.site[i];
+      if (rows.nForeign[i])
+        found.ownFrees[site] = 0;
+      if (!rows.nAlloc[i])
+        continue;
+      found.makers[site]++;
+      found.maker[site] = rows.thread[i];
+    }
+  });
   return found;
 }
 

@@ -9,7 +9,7 @@ import type { View } from "./look.ts";
 import { liveBlocksAt, liveBytesAt, type Model } from "./model.ts";
 import { atOnce, stretches, type Pieces } from "./pieces.ts";
 import { snapshotOfKind, type Unit } from "./question.ts";
-import { siteRows } from "./shares.ts";
+import { siteRowsInPieces } from "./shares.ts";
 
 export interface ThreadCourses {
   live: Float64Array[]; // per thread, and last what is of several; at every snapshot
@@ -27,7 +27,7 @@ interface Shared {
 
 function* sharesOf(view: View, unit: Unit): Pieces<Shared> {
   const { rows, sites } = view.model;
-  const { makers, ownFrees } = siteRows(view.model);
+  const { makers, ownFrees } = yield* siteRowsInPieces(view.model);
   const list: number[] = [];
   const first = new Uint32Array(sites.count + 1);
   yield* stretches(rows.count, (from, past) => {
@@ -75,7 +75,7 @@ export function threadCourses(view: View, unit: Unit): ThreadCourses {
 export function* threadCoursesInPieces(view: View, unit: Unit): Pieces<ThreadCourses> {
   const { model } = view;
   const { snapshots, facts } = model;
-  const { makers, maker, ownFrees } = siteRows(model);
+  const { makers, maker, ownFrees } = yield* siteRowsInPieces(model);
   const nThreads = Math.max(1, facts.threads.length);
   const live = Array.from({ length: nThreads + 1 }, () => new Float64Array(snapshots.count));
   const shared = yield* sharesOf(view, unit);
