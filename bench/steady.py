@@ -31,7 +31,7 @@ import time
 import measure
 import sampling
 
-STARTS, TURNS, REDIS_TURNS = 20, 200, 30
+STARTS, TURNS, REDIS_TURNS = 20, 200, 12
 ROWS = ("1200", "2000")  # a piece of 5 to 10 ms; of redis, whose client is started for each, 200
 SETTLED_S, WATCHED_S = 20, 10
 PAST, AGAIN, OURS = "past", "past, once more", "tidemark"
