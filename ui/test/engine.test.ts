@@ -261,6 +261,9 @@ test("siblings: by name the same in every question, by weight falling", () => {
       assert.ok(tree.total(byWeight[i]) <= tree.total(byWeight[i - 1]));
     }
     assert.deepEqual([...byWeight].sort((a, b) => a - b), byName);
+    const wide = byWeight.filter((child) => tree.width(child) > 0);
+    for (const most of [1, 3, 1000])
+      assert.deepEqual(tree.widestChildren(node, most), wide.slice(0, most));
   }
 });
 

@@ -5,7 +5,7 @@
 
 import { computed } from "@preact/signals-core";
 import { courseAtTicks } from "../engine/bands.ts";
-import { curveInPieces } from "../engine/curves.ts";
+import { liveInPieces } from "../engine/curves.ts";
 import { isNarrow, type View } from "../engine/look.ts";
 import { SiteKind, type Model } from "../engine/model.ts";
 import { courseInPieces, type Course } from "../engine/narrow.ts";
@@ -38,7 +38,7 @@ export interface SeenCourse extends Course {
 }
 
 export function* courseOfSites(of: Model, sites: Uint32Array, unit: Unit): Pieces<SeenCourse> {
-  const { live } = yield* curveInPieces(of, sites, unit);
+  const live = yield* liveInPieces(of, sites, unit);
   const between = unit === "bytes" ? courseAtTicks(of, sites, live) : null;
   return { live, isEstimate: false, atTicks: between && between.bytes };
 }

@@ -8,7 +8,7 @@
 // asked for their curves. Stacks are as many as sites: what each held at most their own curves
 // tell.
 
-import { curveInPieces, mostHeldInPieces, totalAtSnapshots } from "./curves.ts";
+import { liveInPieces, mostHeldInPieces, totalAtSnapshots } from "./curves.ts";
 import { heapSums, heapSumsInPieces } from "./keyframes.ts";
 import { heldParts, straightAt, type HeldPart } from "./held.ts";
 import { groupInPieces, type Group, type GroupKind } from "./groups.ts";
@@ -40,16 +40,19 @@ const LEAST = 1 / 1000; // of the most that all ever held: a band of less is now
 
 // Those with the highest values, the highest first and of equals the first; none without any, and
 // none that is less than `least`.
-function highestOf(values: Float64Array, most: number, least = 0): number[] {
+function* highestOf(values: Float64Array, most: number, least = 0): Pieces<number[]> {
   const best: number[] = [];
-  for (let i = 0; i < values.length; i++) {
-    const last = best.length === most ? values[best[most - 1]] : 0;
-    if (!(values[i] > last) || values[i] < least)
-      continue;
-    const before = best.findIndex((one) => values[one] < values[i]);
-    best.splice(before < 0 ? best.length : before, 0, i);
-    best.length = Math.min(best.length, most);
-  }
+  yield* stretches(values.length, (from, past) => {
+    let last = best.length === most ? values[best[most - 1]] : 0;
+    for (let i = from; i < past; i++) {
+      if (!(values[i] > last) || values[i] < least)
+        continue;
+      const before = best.findIndex((one) => values[one] < values[i]);
+      best.splice(before < 0 ? best.length : before, 0, i);
+      best.length = Math.min(best.length, most);
+      last = best.length === most ? values[best[most - 1]] : 0;
+    }
+  });
   return best;
 }
 
@@ -95,7 +98,7 @@ function* chosenGroups(
     if (isGathered(view.model, frame)) // are others
       held[item] = 0;
   });
-  return highestOf(held, most, least).map((item) => groups.items[item]);
+  return (yield* highestOf(held, most, least)).map((item) => groups.items[item]);
 }
 
 // Those that held the same come in the order that groups of stacks have.
@@ -111,7 +114,7 @@ function* chosenStacks(
       if (!isMeant(site))
         held[site] = 0;
   });
-  const last = highestOf(held, most, least).at(-1);
+  const last = (yield* highestOf(held, most, least)).at(-1);
   const only = new Uint8Array(held.length);
   if (last !== undefined)
     yield* stretches(held.length, (from, past) => {
@@ -120,7 +123,8 @@ function* chosenStacks(
     });
   const { items } = yield* groupInPieces(partOf(view.whole, only), asked, "stack");
   const values = items.map(({ number, frame }) => isGathered(model, frame) ? 0 : held[number]);
-  return highestOf(Float64Array.from(values), most, least).map((item) => items[item]);
+  const highest = yield* highestOf(Float64Array.from(values), most, least);
+  return highest.map((item) => items[item]);
 }
 
 // Whatever has been allocated may have been held.
@@ -186,7 +190,8 @@ function* acrossBands(
   const { live, isEstimate } = kind === "thread"
     ? yield* threadCoursesInPieces(view, unit)
     : { live: yield* classCourses(view, kind, unit), isEstimate: null };
-  const order = highestOf(Float64Array.from(live, (values) => Math.max(...values)), most);
+  const order = yield* highestOf(
+    Float64Array.from(live, (values) => Math.max(...values)), most);
   const bands = order.map((i) => {
     const isSeveral = i === live.length - 1;
     const none = noGroup(kind, isSeveral ? 0 : i);
@@ -218,7 +223,7 @@ export function* bandsInPieces(
   const live: Float64Array[] = [];
   const bandOf = new Uint32Array(model.sites.count).fill(NO_BAND);
   for (const [k, { sites }] of chosen.entries()) {
-    live.push((yield* curveInPieces(model, sites, unit)).live);
+    live.push(yield* liveInPieces(model, sites, unit));
     for (let i = 0; i < sites.length; i++)
       bandOf[sites[i]] = k;
     yield;

@@ -5,7 +5,7 @@
 // there are fewer than three, the places that held most at the peak follow, by their bytes times
 // how far they grew. A note is told where its place is among them.
 
-import { curve, prepareCurves, runNs } from "./curves.ts";
+import { liveInPieces, prepareCurves, runNs } from "./curves.ts";
 import { groupInPieces, type Group } from "./groups.ts";
 import { emptyLook, makeView, type View } from "./look.ts";
 import type { Finding, Model } from "./model.ts";
@@ -81,7 +81,7 @@ function* makeCard(
 
 // How far it grew in the second half of the run and kept, as a share of the most it held.
 function growthOf(model: Model, of: Group): number {
-  const { live } = curve(model, of.sites, "bytes");
+  const live = atOnce(liveInPieces(model, of.sites, "bytes"));
   const half = runNs(model) / 2;
   let most = 0;
   let atHalf = 0;

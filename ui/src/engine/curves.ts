@@ -112,24 +112,37 @@ function addUp(live: Float64Array, from: number, past: number): number {
 // What one site adds to the steps of a curve, which begins at some place of its arrays. From the
 // last change back, what is never freed is the least that is live then or at any later time.
 function addSite(
-  { live, kept }: Curve, begin: number, at: Steps, snapshot: Changes["snapshot"], from: number,
-  past: number,
+  live: Float64Array, kept: Float64Array, begin: number, at: Steps, snapshot: Changes["snapshot"],
+  from: number, past: number,
 ): void {
-  for (let i = past - 1, least = Infinity; i >= from; i--) {
-    live[begin + snapshot[i]] += at[i] - (i > from ? at[i - 1] : 0);
-    least = Math.min(least, at[i]);
-    kept[begin + snapshot[i]] += least;
-    if (i + 1 < past)
-      kept[begin + snapshot[i + 1]] -= least;
+  let now = past > from ? at[past - 1] : 0;
+  let least = now;
+  for (let i = past - 1; i >= from; i--) {
+    const before = i > from ? at[i - 1] : 0;
+    const leastBefore = before < least ? before : least;
+    const s = begin + snapshot[i];
+    live[s] += now - before;
+    kept[s] += least - leastBefore;
+    now = before;
+    least = leastBefore;
   }
 }
 
-// From steps to what is live, and kept.
-function addSteps({ live, kept }: Curve, begin: number, past: number): void {
-  for (let s = begin + 1; s < past; s++) {
-    live[s] += live[s - 1];
-    kept[s] += kept[s - 1];
+// The same without what is never freed.
+function addLive(
+  live: Float64Array, begin: number, at: Steps, snapshot: Changes["snapshot"], from: number,
+  past: number,
+): void {
+  for (let i = from, before = 0; i < past; i++) {
+    live[begin + snapshot[i]] += at[i] - before;
+    before = at[i];
   }
+}
+
+// From steps to what is live, or kept.
+function addSteps(values: Float64Array, begin: number, past: number): void {
+  for (let s = begin + 1; s < past; s++)
+    values[s] += values[s - 1];
 }
 
 const isEndKnown = ({ facts }: Model) => !facts.image.lacks.includes("live");
@@ -161,15 +174,31 @@ export function* curveInPieces(
   const at = yield* prepareCurves(model, unit);
   yield* stretches(sites.length, (from, past) => {
     for (let k = from; k < past; k++)
-      addSite({ live, kept }, 0, at, snapshot, first[sites[k]], first[sites[k] + 1]);
+      addSite(live, kept, 0, at, snapshot, first[sites[k]], first[sites[k] + 1]);
   }, SITES);
-  addSteps({ live, kept }, 0, count);
+  addSteps(live, 0, count);
+  addSteps(kept, 0, count);
   if (!isEndKnown(model))
     kept.fill(0);
   return { live, kept };
 }
 
-const NUMBERS = 1 << 18; // of curves that are made together: they stay at hand
+// As curveInPieces(), of what is live alone.
+export function* liveInPieces(
+  model: Model, sites: ArrayLike<number>, unit: Unit,
+): Pieces<Float64Array> {
+  const live = new Float64Array(model.snapshots.count);
+  const { first, snapshot } = yield* changesInPieces(model);
+  const at = yield* prepareCurves(model, unit);
+  yield* stretches(sites.length, (from, past) => {
+    for (let k = from; k < past; k++)
+      addLive(live, 0, at, snapshot, first[sites[k]], first[sites[k] + 1]);
+  }, SITES);
+  addSteps(live, 0, live.length);
+  return live;
+}
+
+const NUMBERS = 1 << 20; // of curves that are made together: they stay at hand
 
 // The curves of all n groups that sites are shared out among, one after another: itemOf tells
 // whose each site is. Sites are read in the order in which they lie, which is many times quicker
@@ -182,22 +211,25 @@ export function* eachCurve(
   const at = yield* prepareCurves(model, unit);
   const most = Math.max(1, Math.floor(NUMBERS / Math.max(1, count)));
   const room = Math.min(n, most) * count;
-  const all: Curve = { live: new Float64Array(room), kept: new Float64Array(room) };
+  const [live, kept] = [new Float64Array(room), new Float64Array(room)];
   for (let begin = 0; begin < n; begin += most) {
     const end = Math.min(n, begin + most);
-    all.live.fill(0);
-    all.kept.fill(0);
+    live.fill(0);
+    kept.fill(0);
     yield* stretches(itemOf.length, (from, past) => {
       for (let site = from; site < past; site++)
         if (itemOf[site] >= begin && itemOf[site] < end)
-          addSite(all, (itemOf[site] - begin) * count, at, snapshot, first[site], first[site + 1]);
+          addSite(live, kept, (itemOf[site] - begin) * count, at, snapshot, first[site],
+            first[site + 1]);
     }, SITES);
     for (let item = begin, from = 0; item < end; item++, from += count) {
-      addSteps(all, from, from + count);
+      addSteps(live, from, from + count);
+      addSteps(kept, from, from + count);
       if (!isEndKnown(model))
-        all.kept.fill(0, from, from + count);
-      const [live, kept] = [all.live, all.kept].map((one) => one.subarray(from, from + count));
-      see(item, { live, kept });
+        kept.fill(0, from, from + count);
+      see(item, {
+        live: live.subarray(from, from + count), kept: kept.subarray(from, from + count),
+      });
     }
     yield;
   }

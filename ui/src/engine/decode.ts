@@ -120,6 +120,11 @@ export interface Known {
   places: Record<string, Place> | null; // of columns, where they are not as the facts say
 }
 
+const nothings = new WeakSet<Column>();
+
+// Is a column known to hold nothing but 0?
+export const isNothing = (column: Column): boolean => nothings.has(column);
+
 class Columns {
   readonly made: Known["made"] = {};
   private readonly places: Record<string, Place>;
@@ -183,7 +188,9 @@ class Columns {
   }
 
   private nothing(count: number): Uint32Array {
-    return this.zeros.length === count ? this.zeros : (this.zeros = new Uint32Array(count));
+    if (this.zeros.length !== count)
+      nothings.add(this.zeros = new Uint32Array(count));
+    return this.zeros;
   }
 
   // As numbers(), as narrow as they are: for columns of which there is far more than of all else.

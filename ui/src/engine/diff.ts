@@ -10,14 +10,14 @@
 // changes to the total's.
 
 import { acrossRows, isAcross, type AcrossGroup } from "./diff_across.ts";
-import { groupRefusal, viewFor } from "./groups.ts";
+import { codeKeys, groupRefusal, viewFor } from "./groups.ts";
 import type { View } from "./look.ts";
 import { bareKey, commonBuilds, compareKeys, labelOf, matchKey, movedKey } from "./match.ts";
 import type { Builds, MatchKey } from "./match.ts";
 import { SiteKind, type Model } from "./model.ts";
 import { NONE } from "./names.ts";
 import { weighIn } from "./narrow.ts";
-import { atOnce, PIECE, sorted, stretches, type Pieces } from "./pieces.ts";
+import { atOnce, PIECE, sortByFalling, sorted, stretches, type Pieces } from "./pieces.ts";
 import { prepareWeights, whole, type Question, type Unit } from "./question.ts";
 
 export type Change = "added" | "gone" | "grown" | "shrunk" | "same";
@@ -99,7 +99,8 @@ function addAmount(sum: Amount, item: Amount): void {
 // By what stacks of a view are gathered; the same for both sides of one.
 interface Codes {
   of: Uint32Array; // per site: LOST, NOWHERE or the number of a frame from FRAMES on; NONE: no part
-  known: Map<string, Known>; // by the frames' codeId
+  codeOf: Uint32Array; // per frame: equal where what it is known by is; elsewhere it may be, too
+  known: Known[]; // by those
 }
 interface Known { key: MatchKey; label: string | null }
 
@@ -119,16 +120,8 @@ function* codesOf(view: View, group: CodeGroup): Pieces<Codes> {
         : kind[i] === SiteKind.heap ? NOWHERE : LOST;
     }
   });
-  return { of, known: new Map() };
-}
-
-// Equal for frames that are known by the same, quickly told: others may be, too.
-function codeId({ frames }: Model, frame: number, group: CodeGroup): string {
-  const [fn, file, module] = [frames.function[frame], frames.file[frame], frames.module[frame]];
-  if (group === "place")
-    return `${fn} ${file} ${file ? 0 : module} ${fn || file ? 0 : frames.address[frame]}`;
-  const part = group === "module" ? 0 : frames[group][frame];
-  return `${part} ${part ? 0 : module}`;
+  const { of: codeOf } = yield* codeKeys(view.model, group === "place" ? "function" : group);
+  return { of, codeOf, known: [] };
 }
 
 // What is larger than a place is known by its name alone.
@@ -180,14 +173,12 @@ function* gatherCode(
   const sums = yield* sumUp(side, codes);
   const halves: Half[] = [];
   const halfOf = new Uint32Array(sums.stacks.length); // per number of the codes
-  const known = new Map<string, number>(); // halves by the codeId of their frames
+  const halfOfCode: number[] = [];
   const addFrame = (id: number, frame: number) => {
-    const name = codeId(view.model, frame, group);
-    const at = known.get(name) ?? halves.length;
+    const code = codes.codeOf[frame];
+    const at = halfOfCode[code] ??= halves.length;
     if (at === halves.length) {
-      const by = codes.known.get(name) ?? knownBy(view, frame, builds, group);
-      codes.known.set(name, by);
-      known.set(name, at);
+      const by = codes.known[code] ??= knownBy(view, frame, builds, group);
       halves.push(newHalf("place", by, frame, isAfter));
     }
     const half = halves[halfOf[id] = at];
@@ -383,10 +374,13 @@ function* makePlaces(halves: Half[], unit: Unit): Pieces<DiffPlace[]> {
     since = 0;
     yield;
   }
-  const larger = (p: DiffPlace) => Math.max(Math.abs(p.before[unit]), Math.abs(p.after[unit]));
-  // Stable: equals keep the order of their keys.
-  return yield* sorted(places, (a, b) =>
-    Math.abs(b.by) - Math.abs(a.by) || larger(b) - larger(a));
+  const change = Float64Array.from(places, ({ by }) => Math.abs(by));
+  const larger = Float64Array.from(places, ({ before, after }) =>
+    Math.max(Math.abs(before[unit]), Math.abs(after[unit])));
+  yield;
+  const order = Uint32Array.from(places, (_, i) => i);
+  yield* sortByFalling(order, [change, larger]); // equals keep the order of their keys
+  return Array.from(order, (i) => places[i]);
 }
 
 // The stacks' shares of a peak add up to it within its bound. The rest is kept apart, so that the

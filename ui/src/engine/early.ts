@@ -15,7 +15,7 @@
 // Of views without libraries, which show of a stack what its nodes show, from one of them on.
 
 import { isNarrow, type Look, type View } from "./look.ts";
-import { SiteKind, type Model } from "./model.ts";
+import { SiteKind, type Nodes } from "./model.ts";
 import { frameNamesInPieces, NONE } from "./names.ts";
 import { PIECE, stretches, type Pieces } from "./pieces.ts";
 import type { TreeOptions } from "./tree.ts";
@@ -131,20 +131,23 @@ function* groupsOf(view: View, weights: Float64Array): Pieces<Groups> {
   const groups: Groups = { of: new Uint32Array(sites.count).fill(NONE), site: [], node: [],
     weight: [] };
   const from = new Uint32Array(starts ? nodes.count : 0); // the group of a start, from 1
+  const { wanted } = view;
+  const { node } = sites;
   yield* stretches(sites.count, (first, past) => {
+    const { of, weight } = groups;
     for (let i = first; i < past; i++) {
-      if (!view.wanted[i] || weights[i] === 0)
+      if (!wanted[i] || weights[i] === 0)
         continue;
-      const start = starts ? starts[sites.node[i]] : 0;
+      const start = starts ? starts[node[i]] : 0;
       const known = start ? from[start] : 0;
       if (known) {
-        groups.of[i] = known - 1;
-        groups.weight[known - 1] += Math.abs(weights[i]);
+        of[i] = known - 1;
+        weight[known - 1] += Math.abs(weights[i]);
         continue;
       }
-      groups.of[i] = groups.site.push(i) - 1;
-      groups.weight.push(Math.abs(weights[i]));
-      groups.node.push(starts ? start : sites.node[i]);
+      of[i] = groups.site.push(i) - 1;
+      weight.push(Math.abs(weights[i]));
+      groups.node.push(starts ? start : node[i]);
       if (start)
         from[start] = groups.site.length;
     }
@@ -235,36 +238,102 @@ function* fromInside(
   return { leaf, least: ways.least };
 }
 
+// Loops over a million nodes are quick where all that they touch is at hand: so each is a function
+// of its own.
+
+function addStacks(
+  below: Float64Array, node: Uint32Array, wanted: Uint8Array, weights: Float64Array, from: number,
+  past: number,
+): void {
+  for (let i = from; i < past; i++)
+    if (wanted[i])
+      below[node[i]] += Math.abs(weights[i]);
+}
+
+// Those before `past`, the last first, to the nodes above them.
+function addUp(below: Float64Array, parent: Uint32Array, from: number, past: number): void {
+  for (let n = past - 1; n >= from; n--)
+    if (below[n] > 0)
+      below[parent[n]] += below[n];
+}
+
 // What the stacks through each node of the model weigh.
 function* weightsBelow({ model, wanted }: View, weights: Float64Array): Pieces<Float64Array> {
   const { nodes, sites } = model;
   const below = new Float64Array(nodes.count);
-  yield* stretches(sites.count, (from, past) => {
-    for (let i = from; i < past; i++)
-      if (wanted[i])
-        below[sites.node[i]] += Math.abs(weights[i]);
-  });
-  const last = nodes.count - 1;
-  yield* stretches(last, (from, past) => {
-    for (let n = last - from; n > last - past; n--)
-      below[nodes.parent[n]] += below[n];
-  });
+  yield* stretches(sites.count, (from, past) =>
+    addStacks(below, sites.node, wanted, weights, from, past));
+  const last = nodes.count;
+  yield* stretches(last - 1, (from, past) =>
+    addUp(below, nodes.parent, last - past, last - from));
   return below;
 }
 
-// First child and next sibling of each node that weighs anything; 0: none.
-function* linkNodes({ nodes }: Model, below: Float64Array) {
-  const child = new Uint32Array(nodes.count);
-  const next = new Uint32Array(nodes.count);
-  const last = nodes.count - 1;
-  yield* stretches(last, (from, past) => {
-    for (let n = last - from; n > last - past; n--)
-      if (below[n] > 0) {
-        next[n] = child[nodes.parent[n]];
-        child[nodes.parent[n]] = n;
-      }
+// Nodes on their way out.
+interface Below {
+  weight: Float64Array;
+  parent: Uint32Array;
+  isShown: Uint8Array;
+  path: Uint32Array; // a step; 0: nothing is shown so far, NONE: not known
+}
+
+// Of those that weigh anything.
+function* shownNodes(view: View, weight: Float64Array): Pieces<Uint8Array> {
+  const { frames, nodes } = view.model;
+  const { within } = view.judged;
+  const shown = new Uint8Array(frames.count);
+  yield* stretches(frames.count, (from, past) => {
+    for (let f = from; f < past; f++)
+      shown[f] = Number(view.shows(f));
   });
-  return { child, next };
+  const is = new Uint8Array(nodes.count);
+  yield* stretches(nodes.count, (from, past) =>
+    markShown(is, shown, nodes.frame, within, weight, from, past));
+  return is;
+}
+
+function markShown(
+  is: Uint8Array, shown: Uint8Array, frame: Nodes["frame"], within: Uint8Array | null,
+  weight: Float64Array, from: number, past: number,
+): void {
+  for (let n = from; n < past; n++)
+    if (weight[n] > 0 && (!within || within[n]))
+      is[n] = shown[frame[n]];
+}
+
+// Notes those to which nothing is shown on the way; gives those that are shown first.
+function firstShown(
+  { weight, parent, isShown, path }: Below, from: number, past: number, ret: number[],
+): void {
+  for (let n = from; n < past; n++) {
+    if (weight[n] === 0 || path[parent[n]] !== 0)
+      continue;
+    if (isShown[n])
+      ret.push(n);
+    else
+      path[n] = 0;
+  }
+}
+
+// First child and next sibling of each node that weighs anything and has something shown above it;
+// 0: none.
+interface Links { child: Uint32Array; next: Uint32Array }
+
+function link(
+  { child, next }: Links, { weight, parent, path }: Below, from: number, past: number,
+): void {
+  for (let n = past - 1; n >= from; n--)
+    if (weight[n] > 0 && path[parent[n]] !== 0) {
+      next[n] = child[parent[n]];
+      child[parent[n]] = n;
+    }
+}
+
+function* linkNodes(below: Below): Pieces<Links> {
+  const n = below.path.length;
+  const links = { child: new Uint32Array(n), next: new Uint32Array(n) };
+  yield* stretches(n - 1, (from, past) => link(links, below, n - past, n - from));
+  return links;
 }
 
 // From the outside in, node by node: whatever is below a node that is not followed stands at it.
@@ -272,39 +341,53 @@ function* fromOutside(
   view: View, weights: Float64Array, steps: Steps, seen: number,
 ): Pieces<Stand> {
   const { nodes, sites } = view.model;
-  const below = yield* weightsBelow(view, weights);
-  const least = below[0] / seen;
-  const { child, next } = yield* linkNodes(view.model, below);
-  const path = new Uint32Array(nodes.count).fill(NONE); // steps
-  const isSeen = (node: number) =>
-    path[node] === 0 || steps.weight(path[node]) >= least || steps.isOpen(path[node]);
+  const weight = yield* weightsBelow(view, weights);
+  const least = weight[0] / seen;
+  const isShown = yield* shownNodes(view, weight);
+  const path = new Uint32Array(nodes.count).fill(NONE);
+  const below: Below = { weight, parent: nodes.parent, isShown, path };
   path[0] = 0;
+  const first: number[] = [];
+  yield* stretches(nodes.count - 1, (from, past) =>
+    firstShown(below, from + 1, past + 1, first));
+  const { child, next } = yield* linkNodes(below);
   let since = 0;
-  for (let left = [0], waiting: number[] = []; left.length;) {
-    const met: number[] = [];
-    for (const node of left)
-      for (let n = child[node]; n; n = next[n]) {
-        path[n] = view.showsNode(n) ? steps.go(path[node], nodes.frame[n], below[n]) : path[node];
-        if (child[n])
-          met.push(n);
-        if (++since % (PIECE / 16) === 0)
-          yield;
-      }
+  const isTime = () => ++since % (PIECE / 16) === 0;
+  let met: number[] = [];
+  const go = (from: number, n: number) => {
+    path[n] = isShown[n] ? steps.go(from, nodes.frame[n], weight[n]) : from;
+    if (child[n])
+      met.push(n);
+  };
+  for (const n of first) {
+    go(0, n);
+    if (isTime())
+      yield;
+  }
+  const isSeen = (node: number) =>
+    steps.weight(path[node]) >= least || steps.isOpen(path[node]);
+  for (let left: number[] = [], waiting: number[] = []; ;) {
     left = met.filter(isSeen);
     for (const node of met)
       if (!isSeen(node))
         waiting.push(node);
+    met = [];
     yield;
-    if (left.length)
-      continue;
-    left = waiting.filter(isSeen);
-    waiting = waiting.filter((node) => !isSeen(node));
+    if (!left.length) {
+      left = waiting.filter(isSeen);
+      waiting = waiting.filter((node) => !isSeen(node));
+    }
+    if (!left.length)
+      break;
+    for (const node of left)
+      for (let n = child[node]; n; n = next[n]) {
+        go(path[node], n);
+        if (isTime())
+          yield;
+      }
   }
-  yield* stretches(nodes.count, (from, past) => {
-    for (let n = Math.max(1, from); n < past; n++)
-      if (path[n] === NONE)
-        path[n] = path[nodes.parent[n]];
-  });
+  yield* stretches(nodes.count - 1, (from, past) =>
+    standAbove(path, nodes.parent, from + 1, past + 1));
   const leaf = new Uint32Array(sites.count).fill(NONE);
   yield* stretches(sites.count, (from, past) => {
     for (let i = from; i < past; i++) {
@@ -316,6 +399,13 @@ function* fromOutside(
     }
   }, PIECE / 4);
   return { leaf, least };
+}
+
+// Nodes of which no more is known.
+function standAbove(path: Uint32Array, parent: Uint32Array, from: number, past: number): void {
+  for (let n = from; n < past; n++)
+    if (path[n] === NONE)
+      path[n] = path[parent[n]];
 }
 
 export function* earlyTrie(

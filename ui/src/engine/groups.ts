@@ -5,6 +5,7 @@
 // costs one addition per site and the sorting of rows; their other numbers are summed when somebody
 // reads them.
 
+import { isNothing } from "./decode.ts";
 import type { Fate } from "./fate.ts";
 import { classGroups, threadGroups } from "./groups_across.ts";
 import { blameByKind, otherView, type View } from "./look.ts";
@@ -14,6 +15,7 @@ import { NONE, numberFrames, textRanks, type FrameNames } from "./names.ts";
 import { numbersOf, type NumberKey } from "./numbers.ts";
 import { atOnce, Few, sortByFalling, stretches, type Pieces } from "./pieces.ts";
 import type { Question } from "./question.ts";
+import { sumsByGroup } from "./sums.ts";
 
 export type GroupKind =
   | "place" | "function" | "file" | "crate" | "module" | "thread" | "size" | "lifetime" |
@@ -141,10 +143,9 @@ class Sharing {
   sum(column: keyof Numbers): Float64Array {
     let sums = this.sums.get(column);
     if (!sums) {
-      sums = new Float64Array(this.count);
       const values = this.model.sites[column];
-      for (let i = 0; i < this.entries.length; i++)
-        sums[this.groupOf[i]] += values[this.entries[i]];
+      sums = isNothing(values) ? new Float64Array(this.count)
+        : sumsByGroup(this.count, this.groupOf, values, this.entries);
       this.sums.set(column, sums);
     }
     return sums;
@@ -240,7 +241,7 @@ type SiteKeyKind = CodeKind | "call" | "stack";
 const keysOf = new WeakMap<Model, Map<CodeKind, FrameNames>>();
 
 // Numbers for frames: equal where a kind calls them the same, rising in the order of their names.
-function* codeKeys(model: Model, kind: CodeKind): Pieces<FrameNames> {
+export function* codeKeys(model: Model, kind: CodeKind): Pieces<FrameNames> {
   const ofModel = keysOf.get(model) ?? new Map<CodeKind, FrameNames>();
   keysOf.set(model, ofModel);
   const keys = ofModel.get(kind) ??
@@ -393,11 +394,8 @@ function* share(
   { model }: View, kind: GroupKind, weights: Float64Array, division: Division,
 ): Pieces<Sharing> {
   const { count, entries, groupOf } = division;
-  const sums = new Float64Array(count);
-  yield* stretches(entries.length, (from, past) => {
-    for (let i = from; i < past; i++)
-      sums[groupOf[i]] += weights[entries[i]];
-  });
+  const sums = sumsByGroup(count, groupOf, weights, entries);
+  yield;
   return new Sharing(model, kind, division, sums);
 }
 

@@ -6,6 +6,7 @@
 // and for a part of a run, which has no rows, it is of several threads.
 
 import { classCount, classesInPieces, shareOut } from "./classes.ts";
+import { isNothing } from "./decode.ts";
 import type { Group, GroupKind, GroupNumbers, Groups } from "./groups.ts";
 import { isNarrow, type View } from "./look.ts";
 import type { Column, Model } from "./model.ts";
@@ -15,6 +16,7 @@ import { NUMBERS, numbersOf } from "./numbers.ts";
 import { stretches, type Pieces } from "./pieces.ts";
 import { weigh, type Question } from "./question.ts";
 import { keptOf, rowsAnswer, siteRows, siteRowsInPieces, weighRows } from "./shares.ts";
+import { sumsByGroup } from "./sums.ts";
 
 const SITES = 1 << 13; // that are shared out in a piece
 
@@ -53,13 +55,17 @@ const HELD = numbersOf("held");
 // Whose each row or site is; NONE: nobody's.
 type Owners = Uint32Array;
 
-// Column by column: there are millions of rows, and few threads.
+const known = new WeakMap<Owners, WeakMap<Column, Float64Array>>();
+
+// Column by column: there are millions of rows, and few threads. Some columns are asked for twice.
 function addUp(all: Writable<Group>[], key: keyof GroupNumbers | "weight", sign: number,
   values: Column, owners: Owners): void {
-  const sums = new Float64Array(all.length);
-  for (let i = 0; i < owners.length; i++)
-    if (owners[i] !== NONE)
-      sums[owners[i]] += values[i];
+  if (isNothing(values))
+    return;
+  const ofOwners = known.get(owners) ?? new WeakMap<Column, Float64Array>();
+  known.set(owners, ofOwners);
+  const sums = ofOwners.get(values) ?? sumsByGroup(all.length, owners, values);
+  ofOwners.set(values, sums);
   all.forEach((one, i) => (one[key] += sign * sums[i]));
 }
 
@@ -158,10 +164,12 @@ export function* threadGroups(view: View, question: Question): Pieces<Groups> {
   const ofSite = yield* ownersOf(sites.count, (i) =>
     !wanted[i] ? NONE : told.makers[i] === 1 ? told.maker[i] : nThreads);
   yield* addDeeds(all, model, ofRow);
-  yield* addHeld(all, rows, yield* ownersOf(rows.count, (i) =>
+  const areOwn = told.ownFrees.every((own) => own === 1);
+  yield* addHeld(all, rows, areOwn ? ofRow : yield* ownersOf(rows.count, (i) =>
     told.ownFrees[site[i]] ? ofRow[i] : NONE));
-  yield* addHeld(all, sites, yield* ownersOf(sites.count, (i) =>
-    told.ownFrees[i] ? NONE : ofSite[i]));
+  if (!areOwn)
+    yield* addHeld(all, sites, yield* ownersOf(sites.count, (i) =>
+      told.ownFrees[i] ? NONE : ofSite[i]));
   addUp(all, "weight", 1, rowWeights, yield* ownersOf(rows.count, (i) =>
     answers[site[i]] ? ofRow[i] : NONE));
   const ofRest = yield* ownersOf(sites.count, (i) =>

@@ -4,8 +4,9 @@
 // the part that is known so, at snapshots and at ticks; what is left of a band goes straight from
 // one snapshot to the next.
 
-import { curve } from "./curves.ts";
+import { liveInPieces } from "./curves.ts";
 import { SiteKind, type Model } from "./model.ts";
+import { atOnce } from "./pieces.ts";
 
 export interface HeldPart {
   atSnapshots: Float64Array;
@@ -42,7 +43,7 @@ const curvesOf = new WeakMap<Model, Float64Array[]>();
 // At the snapshots, what each of the sites held that were looked at.
 function heldCurves(model: Model): Float64Array[] {
   const made = curvesOf.get(model) ??
-    Array.from(model.held?.sites ?? [], (site) => curve(model, [site], "bytes").live);
+    Array.from(model.held?.sites ?? [], (site) => atOnce(liveInPieces(model, [site], "bytes")));
   curvesOf.set(model, made);
   return made;
 }

@@ -3,7 +3,7 @@
 // What was not given back, by place, and what was held until the run was over: the largest first,
 // whatever became of it. That a place was growing is a word beside its row, no rank.
 
-import { curve } from "./curves.ts";
+import { liveInPieces } from "./curves.ts";
 import { fatesInPieces, type Fate } from "./fate.ts";
 import { groupInPieces, group, type Group } from "./groups.ts";
 import { isNarrow, type View } from "./look.ts";
@@ -45,7 +45,7 @@ function keptLeak(model: Model, of: Group): Leak {
 
 // At any of the snapshots.
 function mostHeld(model: Model, of: Group, unit: "bytes" | "blocks"): number {
-  return curve(model, of.sites, unit).live.reduce((a, b) => Math.max(a, b), 0);
+  return atOnce(liveInPieces(model, of.sites, unit)).reduce((a, b) => Math.max(a, b), 0);
 }
 
 function endLeak(model: Model, of: Group): Leak {

@@ -210,6 +210,10 @@ const BLAME_FRAMES = 4; // looked at first: most stacks have their own code ther
 const NOT_FRAMES = FrameFlag.lost | FrameFlag.pages;
 const NO_CODE = FrameFlag.cut | FrameFlag.pruned; // stands in for frames
 
+// Frames where the innermost one that is shown is blamed: folded ones are not, and code without a
+// name is told by its nearest caller that has one.
+const [FOLDED, NAMED, NAMELESS, NO_CALLER, CUT] = [0, 1, 2, 3, 4];
+
 // Each text is looked at once, however many frames have it.
 function judgeFrames(
   model: Model, kind: PatternKind, regex: RegExp, mask: number, bits: Uint32Array,
@@ -447,12 +451,44 @@ class StackView implements View {
     const Column = frames.count < 1 << 16 ? Uint16Array : Uint32Array;
     const none = () => new Column(sites.count);
     const blame = { culprit: none(), via: none(), caller: none() };
+    const kinds = this.ownFirst || this.filter ? null : this.frameKinds();
+    yield;
     yield* stretches(sites.count, (from, past) => {
       for (let i = from; i < past; i++)
-        if (sites.kind[i] === SiteKind.heap)
+        if (sites.kind[i] === SiteKind.heap && !(kinds && this.blameInnermost(blame, i, kinds)))
           this.blameSite(blame, i);
     }, STACKS);
     return (this.found = blame);
+  }
+
+  private frameKinds(): Uint8Array {
+    const { count, flags, layer, function: fn } = this.model.frames;
+    const kinds = new Uint8Array(count);
+    for (let f = 0; f < count; f++)
+      kinds[f] = flags[f] & NOT_FRAMES || layer[f] >= Layer.folded ? FOLDED
+        : flags[f] & FrameFlag.cut ? CUT : !fn[f] ? NAMELESS
+          : flags[f] & FrameFlag.pruned ? NO_CALLER : NAMED;
+    return kinds;
+  }
+
+  // As blameSite(), where the innermost frame is blamed and no filter says what is shown. False: it
+  // is not to be told quickly.
+  private blameInnermost(blame: Blame, site: number, kinds: Uint8Array): boolean {
+    const { parent, frame } = this.model.nodes;
+    let node = this.model.sites.node[site];
+    while (node && kinds[frame[node]] === FOLDED)
+      node = parent[node];
+    const kind = kinds[frame[node]];
+    if (!node || kind === CUT)
+      return false;
+    blame.culprit[site] = frame[node] + 1;
+    if (kind !== NAMELESS)
+      return true;
+    do
+      node = parent[node];
+    while (node && kinds[frame[node]] !== NAMED);
+    blame.caller[site] = node && frame[node] + 1;
+    return true;
   }
 
   // Most often whom to blame is within a few frames, of stacks that may be tens of thousands deep.

@@ -46,11 +46,12 @@ export function commonBuilds(a: Model, b: Model): Builds {
   const ids = (model: Model) => new Set(Array.from(model.builds, (id) => model.text[id]));
   const inA = ids(a);
   const inB = ids(b);
+  const own = Array.from(a.modules, (_, module) => `#${module}`);
   return {
     of(model, frame) {
       const module = model.frames.module[frame];
       if (a === b)
-        return `#${module}`;
+        return own[module];
       const id = model.text[model.builds[module]];
       return id && inA.has(id) && inB.has(id) ? id : "";
     },

@@ -76,7 +76,7 @@ export function placeText(model: Model, frame: number, line = model.frames.line[
 }
 
 export function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  return a === b ? 0 : a < b ? -1 : 1; // most often they are not only equal, but one
 }
 
 const ranksOf = new WeakMap<Model, Uint32Array>();

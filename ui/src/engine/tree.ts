@@ -137,6 +137,23 @@ export class Tree {
       this.width(b) - this.width(a) || this.total(b) - this.total(a) || a - b);
   }
 
+  // As the first `most` of these, without what has no width, and without sorting all.
+  widestChildren(node: number, most: number): number[] {
+    const widest: number[] = [];
+    const isWider = (a: number, b: number) =>
+      (this.width(a) - this.width(b) || this.total(a) - this.total(b)) > 0;
+    for (let c = this.firstChild[node]; c < this.firstChild[node + 1]; c++) {
+      const width = this.width(c);
+      const last = widest[most - 1];
+      if (!(width > 0) || (last !== undefined && !isWider(c, last)))
+        continue;
+      const at = widest.findIndex((one) => isWider(c, one));
+      widest.splice(at < 0 ? widest.length : at, 0, c);
+      widest.length = Math.min(widest.length, most);
+    }
+    return widest;
+  }
+
   depth(node: number): number {
     let low = 0;
     let high = this.levels.length - 1;

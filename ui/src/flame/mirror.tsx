@@ -160,8 +160,7 @@ function neighbours(tree: Tree, node: number): number[] {
 }
 
 function largest(tree: Tree, node: number): number[] {
-  const children = tree.childrenByWeight(node).filter((child) => tree.width(child) > 0);
-  return children.slice(0, CHILDREN).sort((a, b) => a - b);
+  return tree.widestChildren(node, CHILDREN).sort((a, b) => a - b);
 }
 
 function isAncestor(parent: Uint32Array, node: number, of: number): boolean {

@@ -15,6 +15,11 @@ export interface StageElements {
   canvas: HTMLCanvasElement;
 }
 
+// The latest frame in which one of several took long to draw: the others are drawn in the next, in
+// which they come first, so that nobody waits for all of them at once.
+let crowded = -1;
+const LONG_MS = 10;
+
 export class Stage {
   readonly chart: Chart;
   private frame = 0;
@@ -67,10 +72,15 @@ export class Stage {
   }
 
   readonly redraw = (): void => {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      if (!this.refit()) this.chart.draw();
-    });
+    this.frame ||= requestAnimationFrame(this.draw);
+  };
+
+  private readonly draw = (frame: number): void => {
+    this.frame = 0;
+    if (frame === crowded) return this.redraw();
+    const begin = performance.now();
+    if (!this.refit()) this.chart.draw();
+    if (performance.now() - begin > LONG_MS) crowded = frame;
   };
 
   private readonly restyle = (): void => {
