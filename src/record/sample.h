@@ -18,10 +18,10 @@
 // counted, and it may be asked again.
 TIDE_HOT bool tide_sample_passes(struct tide_seat *seat, size_t size)
 {
-  uint64_t left; // until - size - 1: the sum overflows where size is less than until
-  if (TIDE_UNLIKELY(!__builtin_add_overflow(seat->until, ~(uint64_t)size, &left)))
+  uint64_t until = seat->until;
+  if (TIDE_UNLIKELY(until <= size))
     return false;
-  seat->until = left;
+  seat->until = until - size - 1;
   return true;
 }
 

@@ -375,8 +375,8 @@ def sample_costs_few_instructions(ground):
     ground.env["TIDEMARK_OPTIONS"] = "sample=64M,seed=1,out=often.store"
     few, many = 1000, 21000
     news = ground.build("often_new", OFTEN_NEW, compiler="g++")
-    for path, words, most in ((program, (), 18), (program, ("z",), 20), (program, ("r",), 36),
-                              (news, (), 42)):
+    for path, words, most in ((program, (), 19), (program, ("z",), 22), (program, ("r",), 37),
+                              (news, (), 43)):
         added = [instructions(ground, path, n, *words, library=ground.library)
                  - instructions(ground, path, n, *words) for n in (few, many)]
         each = (added[1] - added[0]) / (many - few)
