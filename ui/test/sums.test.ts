@@ -50,10 +50,11 @@ test("where the innermost frame is blamed, the quick way blames whom the slow wa
     Object.assign(slow, { blameInnermost: () => false });
     const quick = makeView(mixed(seed), look);
     let n = 0;
-    const { blameInnermost } = quick as unknown as { blameInnermost: (...of: unknown[]) => boolean };
+    const { blameInnermost: ask } =
+      quick as unknown as { blameInnermost: (...of: unknown[]) => boolean };
     Object.assign(quick, {
       blameInnermost: (...of: unknown[]) => {
-        const isTold = blameInnermost.apply(quick, of);
+        const isTold = ask.apply(quick, of);
         n += Number(isTold);
         return isTold;
       },

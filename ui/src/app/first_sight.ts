@@ -6,7 +6,7 @@
 import { computed, type ReadonlySignal } from "@preact/signals-core";
 import { earlyTrie, hasEarly } from "../engine/early.ts";
 import type { Picture } from "../engine/errands.ts";
-import { viewApart } from "../engine/look.ts";
+import { viewApart, type View } from "../engine/look.ts";
 import type { Model } from "../engine/model.ts";
 import type { Pieces } from "../engine/pieces.ts";
 import { prepareWeights, refusal, weigh, type Question } from "../engine/question.ts";
@@ -26,10 +26,15 @@ export const hasSight: Pane[] = ["overview", "graph"];
 
 function* make({ of, pictures, question }: Waiting): Pieces<Seen[]> {
   yield* prepareWeights(of, question);
+  const views: View[] = [];
+  // The last first: which stacks go through a function is found out for its callees, as which nodes
+  // are inside of it is, and then known for its callers.
+  for (const { look } of [...pictures].reverse())
+    views.unshift(yield* viewApart(of, look));
   const made: Seen[] = [];
-  for (const picture of pictures) {
-    const { look, inverted, byLine } = picture;
-    const view = yield* viewApart(of, look);
+  for (const [i, picture] of pictures.entries()) {
+    const { inverted, byLine } = picture;
+    const view = views[i];
     keepTrie(view, inverted, byLine, yield* earlyTrie(view, weigh(of, question), picture));
     made.push({ view, picture });
   }

@@ -119,39 +119,57 @@ interface Stand { leaf: Uint32Array; least: number }
 
 // Stacks on their way out: those that show the same go together.
 interface Groups {
+  count: number;
   of: Uint32Array; // per site; NONE: not in the picture
-  site: number[]; // per group, one of its stacks
-  node: number[]; // and where what is shown of it begins; 0: not known
-  weight: number[];
+  site: Uint32Array; // per group, one of its stacks
+  node: Uint32Array; // and where what is shown of it begins; 0: not known
+  weight: Float64Array;
+}
+
+function* nLeft(wanted: Uint8Array, weights: Float64Array): Pieces<number> {
+  let n = 0;
+  yield* stretches(wanted.length, (from, past) => {
+    for (let i = from; i < past; i++)
+      n += Number(wanted[i] !== 0 && weights[i] !== 0);
+  });
+  return n;
+}
+
+// From a stretch of sites; from: per node, the group of those that start at it, from 1.
+function gather(
+  groups: Groups, wanted: Uint8Array, weights: Float64Array, node: Uint32Array,
+  starts: Uint32Array | null, from: Uint32Array, first: number, past: number,
+): void {
+  const { of, site, weight, node: begin } = groups;
+  for (let i = first; i < past; i++) {
+    if (!wanted[i] || weights[i] === 0)
+      continue;
+    const start = starts ? starts[node[i]] : 0;
+    let group = start ? from[start] : 0;
+    if (!group) {
+      group = ++groups.count;
+      site[group - 1] = i;
+      begin[group - 1] = starts ? start : node[i];
+      if (start)
+        from[start] = group;
+    }
+    of[i] = group - 1;
+    weight[group - 1] += Math.abs(weights[i]);
+  }
 }
 
 function* groupsOf(view: View, weights: Float64Array): Pieces<Groups> {
-  const { sites, nodes } = view.model;
+  const { wanted, model: { sites, nodes } } = view;
   const starts = view.look.callers.length ? yield* view.starts!() : null;
-  const groups: Groups = { of: new Uint32Array(sites.count).fill(NONE), site: [], node: [],
-    weight: [] };
-  const from = new Uint32Array(starts ? nodes.count : 0); // the group of a start, from 1
-  const { wanted } = view;
-  const { node } = sites;
-  yield* stretches(sites.count, (first, past) => {
-    const { of, weight } = groups;
-    for (let i = first; i < past; i++) {
-      if (!wanted[i] || weights[i] === 0)
-        continue;
-      const start = starts ? starts[node[i]] : 0;
-      const known = start ? from[start] : 0;
-      if (known) {
-        of[i] = known - 1;
-        weight[known - 1] += Math.abs(weights[i]);
-        continue;
-      }
-      of[i] = groups.site.push(i) - 1;
-      weight.push(Math.abs(weights[i]));
-      groups.node.push(starts ? start : node[i]);
-      if (start)
-        from[start] = groups.site.length;
-    }
-  });
+  const most = yield* nLeft(wanted, weights);
+  const groups: Groups = {
+    count: 0, of: new Uint32Array(sites.count).fill(NONE), site: new Uint32Array(most),
+    node: new Uint32Array(most), weight: new Float64Array(most),
+  };
+  yield;
+  const from = new Uint32Array(starts ? nodes.count : 0);
+  yield* stretches(sites.count, (first, past) =>
+    gather(groups, wanted, weights, sites.node, starts, from, first, past));
   return groups;
 }
 
@@ -163,8 +181,8 @@ class Ways {
   constructor(
     private readonly view: View, private readonly groups: Groups, private readonly steps: Steps,
   ) {
-    this.leaf = new Uint32Array(groups.site.length);
-    this.next = new Uint32Array(groups.site.length);
+    this.leaf = new Uint32Array(groups.count);
+    this.next = new Uint32Array(groups.count);
   }
 
   begin(group: number): void {
@@ -214,7 +232,7 @@ function* fromInside(
 ): Pieces<Stand> {
   const groups = yield* groupsOf(view, weights);
   const ways = new Ways(view, groups, steps);
-  const all = new Uint32Array(groups.site.length).map((_, i) => i);
+  const all = new Uint32Array(groups.count).map((_, i) => i);
   const goAll = (some: Uint32Array, go: (group: number) => void) =>
     stretches(some.length, (from, past) => {
       for (let i = from; i < past; i++)
