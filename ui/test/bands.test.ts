@@ -192,7 +192,7 @@ test("bands and others are the whole, and nobody who ever held more is left out"
 test("bands of as many groups as there are stacks make no list of each", () => {
   const view = makeView(synthetic({ nodes: 3000, sites: 900, snapshots: 6, ticks: 20 }), emptyLook);
   const all = group(view, { measure: "total", unit: "bytes", from: null, to: null }, "stack");
-  const itemOf = all.itemOf();
+  const itemOf = atOnce(all.itemOf());
   all.items.forEach(({ sites }, i) => sites.forEach((site) => assert.equal(itemOf[site], i)));
   assert.equal(itemOf.filter((item) => item < all.items.length).length, all.items.length);
   const { subarray } = Uint32Array.prototype;

@@ -4,6 +4,8 @@
 // from start to end; told apart as the command's report does. And what was freed only at the end.
 
 import { computed } from "@preact/signals-core";
+import type { ComponentChild } from "preact";
+import { useMemo } from "preact/hooks";
 import type { Fate } from "../engine/fate.ts";
 import { leaks, type Leak, type Leaks } from "../engine/leaks.ts";
 import { isLibrary } from "../engine/libraries.ts";
@@ -49,6 +51,8 @@ const shown = computed(() => {
   const isLess = suppressed.value.length > 0 && !lookRefusal({ ...look, ignore });
   return isLess ? otherView(left.value, { ignore }) : left.value;
 });
+
+const isLeft = computed(() => state.value.pane !== "leaks");
 
 const leaksOf = (of: View): Leaks => (why.value ? { kept: [], atEnd: [] } : leaks(of));
 const all = inPanes<Leaks>(["leaks"], () => leaksOf(shown.value), { kept: [], atEnd: [] });
@@ -163,7 +167,11 @@ function LeakTable({ title, hint, rows, isFreed }: TableProps) {
   const sum = sumOf(rows);
   const mark = markOf(use(model), "live", "bytes");
   const most = Math.min(ROWS_MAX, rows.length);
-  const n = useRowsByAndBy(most);
+  const n = useRowsByAndBy(most, use(isLeft));
+  // Those that are there already are the same elements again, which are not drawn again.
+  const made = useMemo<ComponentChild[]>(() => [], [rows, sum, isFreed]);
+  for (let i = made.length; i < n; i++)
+    made.push(<LeakRow key={i} row={rows[i]} sum={sum} isFreed={isFreed} />);
   return (
     <table class="grid plain" aria-busy={n < most || undefined}>
       <caption>
@@ -183,9 +191,7 @@ function LeakTable({ title, hint, rows, isFreed }: TableProps) {
         </tr>
       </thead>
       <tbody>
-        {rows.slice(0, n).map((row, i) => (
-          <LeakRow key={i} row={row} sum={sum} isFreed={isFreed} />
-        ))}
+        {made.slice(0, n)}
         {rows.length > n && n === most && (
           <tr>
             <td colSpan={ALWAYS_SEEN} class="muted">

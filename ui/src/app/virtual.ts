@@ -7,7 +7,7 @@ import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 const SPARE = 8; // rows above and below
 const AT_FIRST = 4; // rows in sight, until it is known how many are
-const BY_AND_BY = 12;
+const BY_AND_BY = { first: 12, more: 36 };
 
 export interface Window {
   first: number;
@@ -65,14 +65,15 @@ export function useRowsInSight(count: number, row: number): Sight {
   return { frame, element, window, show };
 }
 
-// How many of the rows are there so far.
-export function useRowsByAndBy(count: number): number {
-  const [n, setN] = useState(BY_AND_BY);
+// How many of the rows are there so far. isLeft: something else is asked for, and these are seen
+// until it is there; no more come then, as each time the browser paints all of them.
+export function useRowsByAndBy(count: number, isLeft: boolean): number {
+  const [n, setN] = useState(BY_AND_BY.first);
   const isAll = n >= count;
   useEffect(() => {
-    if (isAll) return;
-    const timer = setTimeout(() => setN(n + BY_AND_BY));
+    if (isAll || isLeft) return;
+    const timer = setTimeout(() => setN(n + BY_AND_BY.more));
     return () => clearTimeout(timer);
-  }, [n, isAll]);
+  }, [n, isAll, isLeft]);
   return Math.min(n, count);
 }

@@ -91,8 +91,7 @@ function* chosenGroups(
   const groups = yield* groupInPieces(view, asked, kind);
   if (groups.prepare)
     yield* groups.prepare([]);
-  const groupOf = groups.itemOf();
-  yield;
+  const groupOf = yield* groups.itemOf();
   const held = yield* maxima(view.model, asked.unit, groupOf, groups.items.length);
   groups.items.forEach(({ frame }, item) => {
     if (isGathered(view.model, frame)) // are others

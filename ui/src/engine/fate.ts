@@ -72,6 +72,6 @@ export function* fatesInPieces(model: Model, groups: Groups): Pieces<void> {
     return;
   const hasTimes = !["times", "clock", "resizes"].some((what) => lacks.includes(what));
   const { items } = groups;
-  yield* eachCurve(model, groups.itemOf(), items.length, "blocks", (item, course) =>
+  yield* eachCurve(model, yield* groups.itemOf(), items.length, "blocks", (item, course) =>
     (items[item].fate = fateOf(model, items[item], course, hasTimes)));
 }

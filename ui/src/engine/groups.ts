@@ -47,7 +47,7 @@ export interface Groups {
   kind: GroupKind;
   items: Group[]; // by falling weight; classes of size and lifetime by rising number
   stacks: number; // with any weight
-  itemOf(): Uint32Array; // per site the item it is in; NONE: in none, or in several
+  itemOf(): Pieces<Uint32Array>; // per site the item it is in; NONE: in none, or in several
   rest: Group; // sums of stacks without a frame to show; no sites when there are none
   // Their sites, and of columns that are read later the sums of all, with the times.
   prepare?(columns: readonly NumberKey[]): Pieces<void>;
@@ -126,10 +126,8 @@ class Sharing {
   }
 
   *prepare(columns: readonly NumberKey[]): Pieces<void> {
-    for (const column of this.isOne ? [] : columns) {
-      this.sum(column);
-      yield;
-    }
+    for (const column of this.isOne ? [] : columns)
+      yield* this.sumInPieces(column);
     if (!this.isOne)
       yield* this.division.listSites();
     if (!this.isOne && columns.length)
@@ -141,13 +139,18 @@ class Sharing {
   }
 
   sum(column: keyof Numbers): Float64Array {
-    let sums = this.sums.get(column);
-    if (!sums) {
-      const values = this.model.sites[column];
-      sums = isNothing(values) ? new Float64Array(this.count)
-        : sumsByGroup(this.count, this.groupOf, values, this.entries);
-      this.sums.set(column, sums);
-    }
+    return this.sums.get(column) ?? atOnce(this.sumInPieces(column));
+  }
+
+  *sumInPieces(column: keyof Numbers): Pieces<Float64Array> {
+    const known = this.sums.get(column);
+    if (known)
+      return known;
+    const values = this.model.sites[column];
+    yield; // it is made when it is first read
+    const sums = isNothing(values) ? new Float64Array(this.count)
+      : yield* sumsByGroup(this.count, this.groupOf, values, this.entries);
+    this.sums.set(column, sums);
     return sums;
   }
 
@@ -394,8 +397,7 @@ function* share(
   { model }: View, kind: GroupKind, weights: Float64Array, division: Division,
 ): Pieces<Sharing> {
   const { count, entries, groupOf } = division;
-  const sums = sumsByGroup(count, groupOf, weights, entries);
-  yield;
+  const sums = yield* sumsByGroup(count, groupOf, weights, entries);
   return new Sharing(model, kind, division, sums);
 }
 
@@ -413,21 +415,25 @@ function* ranked(sharing: Sharing): Pieces<Uint32Array> {
   // A stack's key is its site: those of one weight come in the order of sites.
   const levels = [weights];
   for (const column of kind === "stack" ? ["bAlloc", "nAlloc"] as const : []) {
-    levels.push(sharing.sum(column));
-    yield;
+    levels.push(yield* sharing.sumInPieces(column));
   }
   yield* sortByFalling(order, levels);
   return order;
 }
 
-function itemsOfSites(
+function* itemsOfSites(
   { model, division: { count, entries, groupOf } }: Sharing, order: Uint32Array,
-): Uint32Array {
+): Pieces<Uint32Array> {
   const rank = new Uint32Array(count).fill(NONE);
-  order.forEach((g, i) => (rank[g] = i));
+  yield* stretches(order.length, (from, past) => {
+    for (let i = from; i < past; i++)
+      rank[order[i]] = i;
+  });
   const item = new Uint32Array(model.sites.count).fill(NONE);
-  for (let i = 0; i < entries.length; i++)
-    item[entries[i]] = rank[groupOf[i]];
+  yield* stretches(entries.length, (from, past) => {
+    for (let i = from; i < past; i++)
+      item[entries[i]] = rank[groupOf[i]];
+  });
   return item;
 }
 

@@ -44,7 +44,9 @@ function groupsOf(
 ): Groups {
   return {
     kind, items, stacks: countStacks(view, weights), rest: noGroup(kind, 0),
-    itemOf: () => new Uint32Array(view.model.sites.count).fill(NONE),
+    *itemOf() {
+      return new Uint32Array(view.model.sites.count).fill(NONE);
+    },
   };
 }
 
@@ -58,13 +60,14 @@ type Owners = Uint32Array;
 const known = new WeakMap<Owners, WeakMap<Column, Float64Array>>();
 
 // Column by column: there are millions of rows, and few threads. Some columns are asked for twice.
-function addUp(all: Writable<Group>[], key: keyof GroupNumbers | "weight", sign: number,
-  values: Column, owners: Owners): void {
+function* addUp(all: Writable<Group>[], key: keyof GroupNumbers | "weight", sign: number,
+  values: Column, owners: Owners): Pieces<void> {
+  yield; // a column is made when it is first read
   if (isNothing(values))
     return;
   const ofOwners = known.get(owners) ?? new WeakMap<Column, Float64Array>();
   known.set(owners, ofOwners);
-  const sums = ofOwners.get(values) ?? sumsByGroup(all.length, owners, values);
+  const sums = ofOwners.get(values) ?? (yield* sumsByGroup(all.length, owners, values));
   ofOwners.set(values, sums);
   all.forEach((one, i) => (one[key] += sign * sums[i]));
 }
@@ -72,18 +75,12 @@ function addUp(all: Writable<Group>[], key: keyof GroupNumbers | "weight", sign:
 function* addHeld(
   all: Writable<Group>[], of: Model["rows"] | Model["sites"], owners: Owners,
 ): Pieces<void> {
-  for (const key of HELD) {
-    addUp(all, key, 1, of[key], owners);
-    yield;
-  }
-  for (const key of ["beforeBlocks", "nAlloc", "nFree"] as const) {
-    addUp(all, "liveBlocks", key === "nFree" ? -1 : 1, of[key], owners);
-    yield;
-  }
-  for (const key of ["beforeBytes", "bAlloc", "bFree"] as const) {
-    addUp(all, "liveBytes", key === "bFree" ? -1 : 1, of[key], owners);
-    yield;
-  }
+  for (const key of HELD)
+    yield* addUp(all, key, 1, of[key], owners);
+  for (const key of ["beforeBlocks", "nAlloc", "nFree"] as const)
+    yield* addUp(all, "liveBlocks", key === "nFree" ? -1 : 1, of[key], owners);
+  for (const key of ["beforeBytes", "bAlloc", "bFree"] as const)
+    yield* addUp(all, "liveBytes", key === "bFree" ? -1 : 1, of[key], owners);
 }
 
 // Whose each of so many rows or sites is.
@@ -97,10 +94,8 @@ function* ownersOf(count: number, of: (i: number) => number): Pieces<Owners> {
 }
 
 function* addDeeds(all: Writable<Group>[], { rows }: Model, owners: Owners): Pieces<void> {
-  for (const key of DONE) {
-    addUp(all, key, 1, rows[key], owners);
-    yield;
-  }
+  for (const key of DONE)
+    yield* addUp(all, key, 1, rows[key], owners);
   const { nAlloc, firstNs, lastNs } = rows;
   yield;
   const first = new Float64Array(all.length).fill(Infinity);
@@ -170,12 +165,11 @@ export function* threadGroups(view: View, question: Question): Pieces<Groups> {
   if (!areOwn)
     yield* addHeld(all, sites, yield* ownersOf(sites.count, (i) =>
       told.ownFrees[i] ? NONE : ofSite[i]));
-  addUp(all, "weight", 1, rowWeights, yield* ownersOf(rows.count, (i) =>
+  yield* addUp(all, "weight", 1, rowWeights, yield* ownersOf(rows.count, (i) =>
     answers[site[i]] ? ofRow[i] : NONE));
   const ofRest = yield* ownersOf(sites.count, (i) =>
     answers[i] || !weights[i] ? NONE : ofSite[i]);
-  addUp(all, "weight", 1, weights, ofRest);
-  yield;
+  yield* addUp(all, "weight", 1, weights, ofRest);
   for (let i = 0; i < ofRest.length; i++)
     all[nThreads].stacks += ofRest[i] === nThreads ? 1 : 0;
   const items = all.filter((g) => g.weight !== 0 || g.nAlloc || g.nFree ||

@@ -175,7 +175,8 @@ export function* sortByFalling(
     let end = i + 1;
     while (end < past && values[order[end]] === values[order[i]])
       end++;
-    yield* sortByFalling(order, further, i, end);
+    if (end - i > 1)
+      yield* sortByFalling(order, further, i, end);
     if ((since += end - i) >= PIECE) {
       since = 0;
       yield;

@@ -14,7 +14,7 @@
 // what is found on the way is then laid out level by level.
 
 import { NONE } from "./names.ts";
-import { atOnce, stretches, within, type Pieces } from "./pieces.ts";
+import { stretches, within, type Pieces } from "./pieces.ts";
 import type { Trie } from "./trie.ts";
 
 export interface Skeleton {
@@ -76,12 +76,6 @@ function joinTries(tries: Trie[], namesOf: Uint32Array[]): Forest {
 }
 
 // Steps that stacks go through: those of any weight, or all. What was folded away is on none's way.
-export function markSteps(
-  parent: Uint32Array, count: number, leaf: Uint32Array, weights: Float64Array[] | null,
-): Uint8Array {
-  return atOnce(markInPieces(parent, count, leaf, weights));
-}
-
 export function* markInPieces(
   parent: Uint32Array, count: number, leaf: Uint32Array, weights: Float64Array[] | null,
 ): Pieces<Uint8Array> {
@@ -119,16 +113,20 @@ function sortByName(steps: Uint32Array, from: number, past: number, name: Uint32
 }
 
 // First child and next sibling of each step that a stack goes through; 0: none.
-function linkSteps(forest: Forest): { child: Uint32Array; next: Uint32Array } {
+interface Links { child: Uint32Array; next: Uint32Array }
+
+function* linkSteps(forest: Forest): Pieces<Links> {
   const { count, parent, leaf } = forest;
-  const isOnWay = forest.isFolded ? markSteps(parent, count, leaf, null) : null;
+  const isOnWay = forest.isFolded ? yield* markInPieces(parent, count, leaf, null) : null;
   const child = new Uint32Array(count);
   const next = new Uint32Array(count);
-  for (let i = count - 1; i > 0; i--)
-    if (!isOnWay || isOnWay[i]) {
-      next[i] = child[parent[i]];
-      child[parent[i]] = i;
-    }
+  yield* stretches(count - 1, (from, past) => {
+    for (let i = count - 1 - from; i > count - 1 - past; i--)
+      if (!isOnWay || isOnWay[i]) {
+        next[i] = child[parent[i]];
+        child[parent[i]] = i;
+      }
+  });
   return { child, next };
 }
 
@@ -168,14 +166,17 @@ class Walk {
   private readonly child: Uint32Array;
   private readonly next: Uint32Array;
 
-  constructor(private readonly forest: Forest, private readonly endings: Endings) {
+  constructor(
+    private readonly forest: Forest, private readonly endings: Endings, { child, next }: Links,
+  ) {
     const { count, leaf } = forest;
     const column = () => new Uint32Array(count);
     [this.depth, this.first, this.past, this.step] = [column(), column(), column(), column()];
     this.work = column();
     this.stack = new Uint32Array(leaf.length);
     this.endsAt = new Uint32Array(leaf.length);
-    ({ child: this.child, next: this.next } = linkSteps(forest));
+    this.child = child;
+    this.next = next;
   }
 
   // What is open: nodes from the root to the one at work, each with the steps of its children that
@@ -332,7 +333,7 @@ const WALKED = 0.8;
 
 function* skeletonOf(forest: Forest): Pieces<Skeleton> {
   const endings = yield* linkStacks(forest);
-  const walk = new Walk(forest, endings);
+  const walk = new Walk(forest, endings, yield* linkSteps(forest));
   yield BEFORE;
   yield* within(walk.run(), BEFORE, WALKED);
   yield WALKED;
