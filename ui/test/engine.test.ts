@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { columns, curve, eachCurve, localPeaks } from "../src/engine/curves.ts";
+import { columns, curve, eachCurve, liveInPieces, localPeaks } from "../src/engine/curves.ts";
 import { diffPlaces } from "../src/engine/diff.ts";
 import { group, type Group, type GroupKind } from "../src/engine/groups.ts";
 import { groupPlace, groupText } from "../src/engine/group_text.ts";
@@ -175,7 +175,7 @@ const LOOKS = [
 ];
 
 test("curves of many groups at once are those of each", () => {
-  const model = synthetic({ nodes: 9000, sites: 4000, snapshots: 150, ticks: 3 }); // several goes
+  const model = synthetic({ nodes: 9000, sites: 4000, snapshots: 400, ticks: 3 }); // several goes
   const next = random(9);
   const n = 3000;
   const itemOf = Uint32Array.from({ length: model.sites.count }, () =>
@@ -185,6 +185,7 @@ test("curves of many groups at once are those of each", () => {
     assert.equal(item, met++);
     const sites = Array.from(itemOf.keys()).filter((site) => itemOf[site] === item);
     assert.deepEqual({ live, kept }, curve(model, sites, "blocks"));
+    assert.deepEqual(atOnce(liveInPieces(model, sites, "blocks")), live);
   }));
   assert.equal(met, n);
 });

@@ -198,7 +198,7 @@ export function* liveInPieces(
   return live;
 }
 
-const NUMBERS = 1 << 20; // of curves that are made together: they stay at hand
+const NUMBERS = 1 << 20; // of curves that are made together: all sites are read for each so many
 
 // The curves of all n groups that sites are shared out among, one after another: itemOf tells
 // whose each site is. Sites are read in the order in which they lie, which is many times quicker
