@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which stacks of a profile are sites of the page, under which number. All are, by rising stack,
-// unless the page must not grow beyond a limit: then those that matter least in every measure are
-// gathered, so that all sums stay what they are. By the place they are blamed on, as long as there
-// is room for every place: then what a place weighs stays exact, too, and only who called it is
-// lost; else into one site of the heap. Pages are gathered into one.
+// Which stacks of a profile are sites of the page, under which number. All are, in the order of a
+// walk through the tree of frames, unless the page must not grow beyond a limit: then those that
+// matter least in every measure are gathered, so that all sums stay what they are. By the place
+// they are blamed on, as long as there is room for every place: then what a place weighs stays
+// exact, too, and only who called it is lost; else into one site of the heap. Pages are gathered
+// into one.
 #pragma once
 #include "base/lookup.h"
 #include "page/page_column.h"

@@ -156,7 +156,38 @@ static void expect_row(size_t i, size_t site, const struct tide_site *row)
 #include "model/numbers.def"
 }
 
-// Sites by rising stack: the order of a profile that was not asked.
+// The frames on the way to a stack, outermost first; how many.
+static size_t way_of(uint32_t stack, uint32_t ret[64])
+{
+  uint32_t way[64];
+  size_t n = 0;
+  for (uint32_t at = stack; at; at = profile->image->frames[at].parent) {
+    assert_true(n < 64);
+    way[n++] = at;
+  }
+  for (size_t i = 0; i < n; i++)
+    ret[i] = way[n - 1 - i];
+  return n;
+}
+
+// Where the ways of two stacks part, the lower number comes first; and what is further out.
+static int by_way(const void *left, const void *right)
+{
+  uint32_t a[64], b[64];
+  size_t n_a = way_of(((const struct tide_profile_site *)left)->stack, a);
+  size_t n_b = way_of(((const struct tide_profile_site *)right)->stack, b);
+  for (size_t i = 0; i < n_a && i < n_b; i++)
+    if (a[i] != b[i])
+      return a[i] < b[i] ? -1 : 1;
+  return (n_a > n_b) - (n_a < n_b);
+}
+
+// The sites of a profile in the order in which the page has them.
+static void put_in_order(void)
+{
+  qsort(profile->sites, profile->n_sites, sizeof *profile->sites, by_way);
+}
+
 static void expect_sites(void)
 {
   size_t n_rows = 0, n_hist = 0;
@@ -275,6 +306,7 @@ static void expect_kinds(void)
 
 static void expect_all(void)
 {
+  put_in_order();
   expect_sites();
   expect_cells();
   expect_late_frees();
