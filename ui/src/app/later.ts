@@ -19,7 +19,7 @@ const DRAWN_MS = 30; // by then what went before is drawn
 export function later<A extends { of: Model }, T>(
   asked: ReadonlySignal<A | null>,
   make: (asked: A) => Pieces<T>,
-  { isKept = false, canWait = false } = {},
+  { isKept = false, canWait = false, isSoon = false } = {},
 ): ReadonlySignal<T | null> {
   const arrivals = signal(0);
   let made: { asked: A; value: T } | null = null;
@@ -54,7 +54,7 @@ export function later<A extends { of: Model }, T>(
     making = null;
     if (!isWaiting) working.value++;
     isWaiting = true;
-    setTimeout(begin, DRAWN_MS);
+    setTimeout(begin, isSoon ? 0 : DRAWN_MS);
   };
   return letGo(() => {
     void arrivals.value;

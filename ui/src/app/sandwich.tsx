@@ -93,7 +93,7 @@ function side(i: number) {
       search: searchFault.value ? "" : searchText.value,
     };
   }, null);
-  return later(asked, makeHalf, { isKept: true });
+  return later(asked, makeHalf, { isKept: true, isSoon: true });
 }
 
 interface Asked {

@@ -114,6 +114,59 @@ class Steps {
   }
 }
 
+// What is as long as all stacks or nodes are is made in a piece of its own: the system gives memory
+// page by page, which takes as long as a pass over it.
+
+// Some nodes, those above them among them but for the root, by rising number; null: all.
+type Some = Uint32Array | null;
+
+const howMany = (some: Some, { count }: Nodes) => (some ? some.length : count - 1);
+
+const MANY = 16; // where one stack in so many weighs anything, all nodes may be on their ways
+
+// Returns how many there are then.
+function addWeighing(
+  sites: Uint32Array, n: number, wanted: Uint8Array, weights: Float64Array, from: number,
+  past: number,
+): number {
+  for (let i = from; i < past; i++)
+    if (wanted[i] && weights[i] !== 0)
+      sites[n++] = i;
+  return n;
+}
+
+function* sitesThatWeigh({ wanted }: View, weights: Float64Array): Pieces<Uint32Array> {
+  const sites = new Uint32Array(wanted.length);
+  yield;
+  let n = 0;
+  yield* stretches(wanted.length, (from, past) => {
+    n = addWeighing(sites, n, wanted, weights, from, past);
+  });
+  yield;
+  return sites.slice(0, n);
+}
+
+function* nodesOnWay({ model }: View, some: Uint32Array): Pieces<Some> {
+  const { sites: { node }, nodes: { count, parent } } = model;
+  if (some.length * MANY > node.length)
+    return null;
+  const isOnWay = new Uint8Array(count);
+  isOnWay[0] = 1;
+  let n = 0;
+  for (let i = 0, told = 0; i < some.length; i++) {
+    for (let at = node[some[i]]; !isOnWay[at]; at = parent[at], n++)
+      isOnWay[at] = 1;
+    if (n + i - told >= PIECE) {
+      told = n + i;
+      yield;
+    }
+  }
+  const nodes = new Uint32Array(n);
+  for (let at = isOnWay.indexOf(1, 1), i = 0; i < n; at = isOnWay.indexOf(1, at + 1))
+    nodes[i++] = at;
+  return nodes;
+}
+
 // Where stacks stand, and what weighs less than can be seen.
 interface Stand { leaf: Uint32Array; least: number }
 
@@ -126,24 +179,14 @@ interface Groups {
   weight: Float64Array;
 }
 
-function* nLeft(wanted: Uint8Array, weights: Float64Array): Pieces<number> {
-  let n = 0;
-  yield* stretches(wanted.length, (from, past) => {
-    for (let i = from; i < past; i++)
-      n += Number(wanted[i] !== 0 && weights[i] !== 0);
-  });
-  return n;
-}
-
-// From a stretch of sites; from: per node, the group of those that start at it, from 1.
+// Of a stretch of sites; from: per node, the group of those that start at it, from 1.
 function gather(
-  groups: Groups, wanted: Uint8Array, weights: Float64Array, node: Uint32Array,
+  groups: Groups, sites: Uint32Array, weights: Float64Array, node: Uint32Array,
   starts: Uint32Array | null, from: Uint32Array, first: number, past: number,
 ): void {
   const { of, site, weight, node: begin } = groups;
-  for (let i = first; i < past; i++) {
-    if (!wanted[i] || weights[i] === 0)
-      continue;
+  for (let k = first; k < past; k++) {
+    const i = sites[k];
     const start = starts ? starts[node[i]] : 0;
     let group = start ? from[start] : 0;
     if (!group) {
@@ -159,17 +202,19 @@ function gather(
 }
 
 function* groupsOf(view: View, weights: Float64Array): Pieces<Groups> {
-  const { wanted, model: { sites, nodes } } = view;
-  const starts = view.look.callers.length ? yield* view.starts!() : null;
-  const most = yield* nLeft(wanted, weights);
+  const { model: { sites, nodes } } = view;
+  const some = yield* sitesThatWeigh(view, weights);
+  const starts = view.look.callers.length
+    ? yield* view.starts!((yield* nodesOnWay(view, some)) ?? undefined) : null;
+  yield;
   const groups: Groups = {
-    count: 0, of: new Uint32Array(sites.count).fill(NONE), site: new Uint32Array(most),
-    node: new Uint32Array(most), weight: new Float64Array(most),
+    count: 0, of: new Uint32Array(sites.count).fill(NONE), site: new Uint32Array(some.length),
+    node: new Uint32Array(some.length), weight: new Float64Array(some.length),
   };
   yield;
   const from = new Uint32Array(starts ? nodes.count : 0);
-  yield* stretches(sites.count, (first, past) =>
-    gather(groups, wanted, weights, sites.node, starts, from, first, past));
+  yield* stretches(some.length, (first, past) =>
+    gather(groups, some, weights, sites.node, starts, from, first, past));
   return groups;
 }
 
@@ -256,39 +301,43 @@ function* fromInside(
   return { leaf, least: ways.least };
 }
 
-// Loops over a million nodes are quick where all that they touch is at hand: so each is a function
-// of its own.
-
 function addStacks(
-  below: Float64Array, node: Uint32Array, wanted: Uint8Array, weights: Float64Array, from: number,
+  below: Float64Array, node: Uint32Array, sites: Uint32Array, weights: Float64Array, from: number,
   past: number,
 ): void {
   for (let i = from; i < past; i++)
-    if (wanted[i])
-      below[node[i]] += Math.abs(weights[i]);
+    below[node[sites[i]]] += Math.abs(weights[sites[i]]);
 }
 
 // Those before `past`, the last first, to the nodes above them.
-function addUp(below: Float64Array, parent: Uint32Array, from: number, past: number): void {
-  for (let n = past - 1; n >= from; n--)
+function addUp(
+  below: Float64Array, parent: Uint32Array, some: Some, from: number, past: number,
+): void {
+  for (let i = past - 1; i >= from; i--) {
+    const n = some ? some[i] : i + 1;
     if (below[n] > 0)
       below[parent[n]] += below[n];
+  }
 }
 
 // What the stacks through each node of the model weigh.
-function* weightsBelow({ model, wanted }: View, weights: Float64Array): Pieces<Float64Array> {
-  const { nodes, sites } = model;
+function* weightsBelow(
+  { model: { nodes, sites } }: View, weights: Float64Array, those: Uint32Array, some: Some,
+): Pieces<Float64Array> {
+  yield;
   const below = new Float64Array(nodes.count);
-  yield* stretches(sites.count, (from, past) =>
-    addStacks(below, sites.node, wanted, weights, from, past));
-  const last = nodes.count;
-  yield* stretches(last - 1, (from, past) =>
-    addUp(below, nodes.parent, last - past, last - from));
+  yield;
+  yield* stretches(those.length, (from, past) =>
+    addStacks(below, sites.node, those, weights, from, past));
+  const last = howMany(some, nodes);
+  yield* stretches(last, (from, past) =>
+    addUp(below, nodes.parent, some, last - past, last - from));
   return below;
 }
 
 // Nodes on their way out.
 interface Below {
+  some: Some; // these alone
   weight: Float64Array;
   parent: Uint32Array;
   isShown: Uint8Array;
@@ -296,7 +345,7 @@ interface Below {
 }
 
 // Of those that weigh anything.
-function* shownNodes(view: View, weight: Float64Array): Pieces<Uint8Array> {
+function* shownNodes(view: View, some: Some, weight: Float64Array): Pieces<Uint8Array> {
   const { frames, nodes } = view.model;
   const { within } = view.judged;
   const shown = new Uint8Array(frames.count);
@@ -305,25 +354,28 @@ function* shownNodes(view: View, weight: Float64Array): Pieces<Uint8Array> {
       shown[f] = Number(view.shows(f));
   });
   const is = new Uint8Array(nodes.count);
-  yield* stretches(nodes.count, (from, past) =>
-    markShown(is, shown, nodes.frame, within, weight, from, past));
+  yield* stretches(howMany(some, nodes), (from, past) =>
+    markShown(is, shown, nodes.frame, within, some, weight, from, past));
   return is;
 }
 
 function markShown(
   is: Uint8Array, shown: Uint8Array, frame: Nodes["frame"], within: Uint8Array | null,
-  weight: Float64Array, from: number, past: number,
+  some: Some, weight: Float64Array, from: number, past: number,
 ): void {
-  for (let n = from; n < past; n++)
+  for (let i = from; i < past; i++) {
+    const n = some ? some[i] : i + 1;
     if (weight[n] > 0 && (!within || within[n]))
       is[n] = shown[frame[n]];
+  }
 }
 
 // Notes those to which nothing is shown on the way; gives those that are shown first.
 function firstShown(
-  { weight, parent, isShown, path }: Below, from: number, past: number, ret: number[],
+  { some, weight, parent, isShown, path }: Below, from: number, past: number, ret: number[],
 ): void {
-  for (let n = from; n < past; n++) {
+  for (let i = from; i < past; i++) {
+    const n = some ? some[i] : i + 1;
     if (weight[n] === 0 || path[parent[n]] !== 0)
       continue;
     if (isShown[n])
@@ -338,19 +390,22 @@ function firstShown(
 interface Links { child: Uint32Array; next: Uint32Array }
 
 function link(
-  { child, next }: Links, { weight, parent, path }: Below, from: number, past: number,
+  { child, next }: Links, { some, weight, parent, path }: Below, from: number, past: number,
 ): void {
-  for (let n = past - 1; n >= from; n--)
+  for (let i = past - 1; i >= from; i--) {
+    const n = some ? some[i] : i + 1;
     if (weight[n] > 0 && path[parent[n]] !== 0) {
       next[n] = child[parent[n]];
       child[parent[n]] = n;
     }
+  }
 }
 
-function* linkNodes(below: Below): Pieces<Links> {
-  const n = below.path.length;
-  const links = { child: new Uint32Array(n), next: new Uint32Array(n) };
-  yield* stretches(n - 1, (from, past) => link(links, below, n - past, n - from));
+function* linkNodes(nodes: Nodes, below: Below): Pieces<Links> {
+  const links = { child: new Uint32Array(nodes.count), next: new Uint32Array(nodes.count) };
+  yield;
+  const last = howMany(below.some, nodes);
+  yield* stretches(last, (from, past) => link(links, below, last - past, last - from));
   return links;
 }
 
@@ -359,16 +414,20 @@ function* fromOutside(
   view: View, weights: Float64Array, steps: Steps, seen: number,
 ): Pieces<Stand> {
   const { nodes, sites } = view.model;
-  const weight = yield* weightsBelow(view, weights);
+  const those = yield* sitesThatWeigh(view, weights);
+  const some = yield* nodesOnWay(view, those);
+  const weight = yield* weightsBelow(view, weights, those, some);
   const least = weight[0] / seen;
-  const isShown = yield* shownNodes(view, weight);
+  const isShown = yield* shownNodes(view, some, weight);
+  yield;
   const path = new Uint32Array(nodes.count).fill(NONE);
-  const below: Below = { weight, parent: nodes.parent, isShown, path };
+  yield;
+  const below: Below = { some, weight, parent: nodes.parent, isShown, path };
   path[0] = 0;
   const first: number[] = [];
-  yield* stretches(nodes.count - 1, (from, past) =>
-    firstShown(below, from + 1, past + 1, first));
-  const { child, next } = yield* linkNodes(below);
+  const nSome = howMany(some, nodes);
+  yield* stretches(nSome, (from, past) => firstShown(below, from, past, first));
+  const { child, next } = yield* linkNodes(nodes, below);
   let since = 0;
   const isTime = () => ++since % (PIECE / 16) === 0;
   let met: number[] = [];
@@ -404,13 +463,12 @@ function* fromOutside(
           yield;
       }
   }
-  yield* stretches(nodes.count - 1, (from, past) =>
-    standAbove(path, nodes.parent, from + 1, past + 1));
+  yield* stretches(nSome, (from, past) => standAbove(path, nodes.parent, some, from, past));
   const leaf = new Uint32Array(sites.count).fill(NONE);
-  yield* stretches(sites.count, (from, past) => {
-    for (let i = from; i < past; i++) {
-      if (!view.wanted[i] || weights[i] === 0)
-        continue;
+  yield;
+  yield* stretches(those.length, (from, past) => {
+    for (let k = from; k < past; k++) {
+      const i = those[k];
       leaf[i] = path[sites.node[i]] || endOf(view, i, steps.builder);
       if (!path[sites.node[i]])
         steps.add(leaf[i], Math.abs(weights[i]));
@@ -420,10 +478,14 @@ function* fromOutside(
 }
 
 // Nodes of which no more is known.
-function standAbove(path: Uint32Array, parent: Uint32Array, from: number, past: number): void {
-  for (let n = from; n < past; n++)
+function standAbove(
+  path: Uint32Array, parent: Uint32Array, some: Some, from: number, past: number,
+): void {
+  for (let i = from; i < past; i++) {
+    const n = some ? some[i] : i + 1;
     if (path[n] === NONE)
       path[n] = path[parent[n]];
+  }
 }
 
 export function* earlyTrie(

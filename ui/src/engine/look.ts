@@ -16,7 +16,7 @@
 // A view keeps what it finds out about frames and stacks; questions change, and it stays.
 
 import { standIns, withLibraries } from "./libraries.ts";
-import { FrameFlag, Layer, SiteKind, type Model } from "./model.ts";
+import { FrameFlag, Layer, SiteKind, type Model, type Nodes, type Sites } from "./model.ts";
 import { moduleName, modulePath, NONE } from "./names.ts";
 import { atOnce, Few, stretches, type Pieces } from "./pieces.ts";
 import { callText, parseRow, rowText } from "./rows.ts";
@@ -78,7 +78,8 @@ export interface View {
   showsNode(node: number): boolean;
   // Per node, the one from which on outwards all frames lie that a stack at it shows, that one's
   // among them; 0: no such node is known. So stacks with one such node show the same. Not of parts.
-  starts?(): Pieces<Uint32Array>;
+  // some: of these alone, which come by rising number with all that are above them.
+  starts?(some?: Uint32Array): Pieces<Uint32Array>;
   // The frame shown in place of one: that of its library where that is one frame, else itself.
   standsFor(frame: number): number;
   // The frame a stack is blamed on, or NONE: of those shown when runtime frames are folded, whether
@@ -247,34 +248,52 @@ function bitsOf({ frames }: Model, { bits }: Filter): Uint32Array {
 // Along the way to each node, which of some patterns match: a node has all that its parent has.
 function* along({ nodes }: Model, bits: Uint32Array): Pieces<Uint32Array> {
   const met = new Uint32Array(nodes.count);
-  const { parent, frame } = nodes;
-  yield* stretches(nodes.count, (from, past) => {
-    for (let n = Math.max(1, from); n < past; n++)
-      met[n] = met[parent[n]] | bits[frame[n]];
-  });
+  yield* stretches(nodes.count - 1, (from, past) => meet(met, nodes, bits, from + 1, past + 1));
   return met;
+}
+
+function meet(
+  met: Uint32Array, { parent, frame }: Nodes, bits: Uint32Array, from: number, past: number,
+): void {
+  for (let n = from; n < past; n++)
+    met[n] = met[parent[n]] | bits[frame[n]];
+}
+
+function markWith(
+  are: Uint8Array, met: Uint32Array, mask: number, from: number, past: number,
+): void {
+  for (let n = from; n < past; n++)
+    are[n] = met[n] & mask ? 1 : 0;
 }
 
 function* thoseWith(met: Uint32Array, mask: number): Pieces<Uint8Array> {
   const are = new Uint8Array(met.length);
-  yield* stretches(met.length, (from, past) => {
-    for (let n = from; n < past; n++)
-      are[n] = met[n] & mask ? 1 : 0;
-  });
+  yield* stretches(met.length, (from, past) => markWith(are, met, mask, from, past));
   return are;
 }
 
+function letThrough(
+  wanted: Uint8Array, { kind, node }: Sites, met: Uint32Array, { needed, ignore }: Filter,
+  from: number, past: number,
+): void {
+  for (let i = from; i < past; i++) {
+    const bits = met[node[i]];
+    const isLeft = (needed & ~bits) === 0 && (bits & ignore) === 0;
+    wanted[i] = kind[i] !== SiteKind.pages && isLeft ? 1 : 0;
+  }
+}
+
 function* judgeSites(
-  { sites: { count, kind, node } }: Model, filter: Filter | null, met: Uint32Array | null,
+  { sites }: Model, filter: Filter | null, met: Uint32Array | null,
 ): Pieces<Uint8Array> {
+  const { count, kind } = sites;
   const wanted = new Uint8Array(count);
   yield* stretches(count, (from, past) => {
-    for (let i = from; i < past; i++) {
-      const bits = met ? met[node[i]] : 0;
-      const isLeft = !filter ||
-        ((filter.needed & ~bits) === 0 && (bits & filter.ignore) === 0);
-      wanted[i] = kind[i] !== SiteKind.pages && isLeft ? 1 : 0;
-    }
+    if (filter && met)
+      letThrough(wanted, sites, met, filter, from, past);
+    else
+      for (let i = from; i < past; i++)
+        wanted[i] = kind[i] !== SiteKind.pages ? 1 : 0;
   });
   return wanted;
 }
@@ -400,12 +419,13 @@ class StackView implements View {
     return (!this.within || this.within[node] !== 0) && this.shows(this.model.nodes.frame[node]);
   }
 
-  *starts(): Pieces<Uint32Array> {
+  *starts(some?: Uint32Array): Pieces<Uint32Array> {
     const { model: { nodes }, filter } = this;
     const [callers, hide] = [filter?.callers ?? 0, filter?.hide ?? 0];
     const starts = new Uint32Array(nodes.count);
-    yield* stretches(nodes.count, (from, past) => {
-      for (let n = Math.max(1, from); n < past; n++) {
+    yield* stretches(some ? some.length : nodes.count - 1, (from, past) => {
+      for (let i = from; i < past; i++) {
+        const n = some ? some[i] : i + 1;
         const bits = callers ? filter!.bits[nodes.frame[n]] : 0;
         const isStart = callers ? (bits & callers) !== 0 : this.showsNode(n);
         // Where a callee is hidden, what is shown may depend on what is inside of it.

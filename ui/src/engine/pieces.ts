@@ -38,7 +38,8 @@ export function* within<T>(work: Pieces<T>, from: number, to: number): Pieces<T>
   }
 }
 
-// 0 to count - 1, stretch by stretch.
+// 0 to count - 1, stretch by stretch. A loop over a million is quick where all that it touches is
+// at hand: such a one is a function of its own.
 export function* stretches(
   count: number, work: (from: number, past: number) => void, size = PIECE,
 ): Pieces<void> {
