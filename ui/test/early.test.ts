@@ -52,6 +52,7 @@ function compare(early: Tree, whole: Tree, seen: number) {
 test("every box has its number, and wide ones all they say", () => {
   let n = 0;
   const left = { inside: 0, outside: 0 };
+  const nOfFew = { callers: 0, inside: 0, outside: 0 }; // pictures of few of the stacks
   const models = [1, 2, 3, 4].flatMap((seed) =>
     [cyclic(seed), synthetic({ seed, nodes: 2000, sites: 700, frames: 90, snapshots: 3 })]);
   for (const model of models) {
@@ -60,6 +61,8 @@ test("every box has its number, and wide ones all they say", () => {
       {}, { allFrames: true, collapse: false }, { focus: [name(0)] }, { callers: [name(3)] },
       { callers: [name(3)], hide: [name(6)] }, { focus: [name(3)], ignore: [name(9)] },
       { callers: [name(3)], hide: [name(3)], allFrames: true },
+      { focus: [name(3)], function: [name(6), name(9), name(12)] },
+      { callers: [name(3)], function: [name(6), name(9), name(12)] },
     ].map((change) => ({ ...emptyLook, ...change }));
     for (const look of looks)
       for (const [inverted, byLine] of [[true, false], [true, true], [false, false], [false, true]])
@@ -75,10 +78,13 @@ test("every box has its number, and wide ones all they say", () => {
           const [early, whole] = [again, view].map((of) => buildTree(of, weights, options));
           n += compare(early, whole, 20);
           left[inverted ? "inside" : "outside"] += whole.count - early.count;
+          nOfFew[look.callers.length ? "callers" : inverted ? "inside" : "outside"] +=
+            Number(whole.stacks(0) > 4 && whole.stacks(0) * 20 < model.sites.count);
         }
   }
   const isMuch = n > 1000 && left.inside > 1000 && left.outside > 1000;
   assert.ok(isMuch, "hardly any, or nothing was left for later");
+  assert.ok(Math.min(...Object.values(nOfFew)) > 5, `too seldom few: ${Object.values(nOfFew)}`);
 });
 
 test("it is told that it is not all, and is of looks that nodes alone tell", () => {
