@@ -295,8 +295,10 @@ class Soak:
         images = {image["pid"]: image for image in self.info(family.capture)["images"]}
         for account in family.accounts():
             image, truth = images[account.pid], account.ledger()
-            expect(image["complete"] and not image["lost_full"] and not image["lost_busy"],
-                   f"{account.pid} is not complete")
+            if not image["complete"] or image["lost_full"] or image["lost_busy"]:
+                told = self.report(family.capture, "--process", str(account.pid))
+                raise record.Failure(f"{account.pid} is not complete: {told['completeness']}, "
+                                     f"{image}")
             found = self.of_workers(family.capture, "--process", str(account.pid))
             wanted = (truth.done, truth.done_bytes, truth.live, truth.live_bytes)
             expect(found == wanted, f"process {account.pid}: {found}, it says {wanted}")
