@@ -106,9 +106,9 @@ uint8_t *tide_page_sites_that_go(const struct tide_profile *profile, const doubl
 static uint32_t *walked(const struct tide_image *image)
 {
   const size_t n = image->n_frames;
-  TIDE_CLEANUP_FREE uint32_t *below = tide_alloc_array(n + 1, sizeof *below); // how many
-  TIDE_CLEANUP_FREE uint32_t *next =
-      tide_alloc_array(n + 1, sizeof *next); // its next child's place
+  // Per frame, how many are below it, and the place of its next child.
+  TIDE_CLEANUP_FREE uint32_t *below = tide_alloc_array(n + 1, sizeof *below);
+  TIDE_CLEANUP_FREE uint32_t *next = tide_alloc_array(n + 1, sizeof *next);
   uint32_t *order = tide_alloc_array(n + 1, sizeof *order);
   for (size_t i = n; i-- > 1;)
     below[image->frames[i].parent] += below[i] + 1;

@@ -114,9 +114,6 @@ class Steps {
   }
 }
 
-// What is as long as all stacks or nodes are is made in a piece of its own: the system gives memory
-// page by page, which takes as long as a pass over it.
-
 // Some nodes, those above them among them but for the root, by rising number; null: all.
 type Some = Uint32Array | null;
 
@@ -135,6 +132,8 @@ function addWeighing(
   return n;
 }
 
+// An array as long as all stacks or nodes are is made in a piece of its own, here and below: the
+// system gives memory page by page, which takes as long as a pass over it.
 function* sitesThatWeigh({ wanted }: View, weights: Float64Array): Pieces<Uint32Array> {
   const sites = new Uint32Array(wanted.length);
   yield;
