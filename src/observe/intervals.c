@@ -81,6 +81,16 @@ static struct tide_interval_wide seen_of(const struct tide_intervals *intervals,
       {c->n_alloc, c->b_alloc, c->n_free, c->b_free}, c->interval, c->closed};
 }
 
+static bool is_as_seen(const struct tide_intervals *intervals, const struct tide_interval_cell *c,
+                       uint32_t interval, const struct tide_tally *did)
+{
+  if (c->interval != WIDE)
+    return c->interval == interval && c->n_alloc == did->n_alloc && c->b_alloc == did->b_alloc &&
+           c->n_free == did->n_free && c->b_free == did->b_free;
+  const struct tide_interval_wide *wide = &intervals->wides[c->b_alloc];
+  return wide->interval == interval && memcmp(&wide->seen, did, sizeof *did) == 0;
+}
+
 static bool is_narrow(const struct tide_interval_wide *w)
 {
   return w->seen.b_alloc <= UINT32_MAX && w->seen.b_free <= UINT32_MAX &&
@@ -158,15 +168,13 @@ static void take_closing(struct collecting *c, struct tide_interval_wide *cell, 
       &(struct tide_tally){closing->n_alloc, closing->b_alloc, closing->n_free, closing->b_free});
 }
 
-static struct first_look look_first(const struct tide_cell *cell)
+static inline void look_first(const struct tide_cell *cell, struct first_look *ret)
 {
-  return (struct first_look){
-      .stamp.both = __atomic_load_n(&cell->stamp.both, __ATOMIC_ACQUIRE),
-      .did.n_alloc = __atomic_load_n(&cell->n_alloc, __ATOMIC_RELAXED),
-      .did.b_alloc = __atomic_load_n(&cell->b_alloc, __ATOMIC_RELAXED),
-      .did.n_free = __atomic_load_n(&cell->n_free, __ATOMIC_RELAXED),
-      .did.b_free = __atomic_load_n(&cell->b_free, __ATOMIC_RELAXED),
-  };
+  ret->stamp.both = __atomic_load_n(&cell->stamp.both, __ATOMIC_ACQUIRE);
+  ret->did.n_alloc = __atomic_load_n(&cell->n_alloc, __ATOMIC_RELAXED);
+  ret->did.b_alloc = __atomic_load_n(&cell->b_alloc, __ATOMIC_RELAXED);
+  ret->did.n_free = __atomic_load_n(&cell->n_free, __ATOMIC_RELAXED);
+  ret->did.b_free = __atomic_load_n(&cell->b_free, __ATOMIC_RELAXED);
 }
 
 // The second look: its closings, then its interval. False: it is no single any more.
@@ -196,7 +204,8 @@ static void take_cell(struct collecting *c, const struct first_look *look, uint3
 {
   if (take_look(c, look, stack, now, cell))
     return;
-  const struct first_look again = look_first(now);
+  struct first_look again;
+  look_first(now, &again);
   take_look(c, &again, stack, now, cell); // of a store that is as it should be, it never fails
 }
 
@@ -229,10 +238,9 @@ static bool look_at_all(struct collecting *c, const struct tide_cell_block *bloc
     if (!stack)
       continue;
     struct first_look *first = &c->first[i];
-    struct tide_interval_wide seen = seen_of(c->intervals, cell_at(c->intervals, block->first + i));
-    *first = look_first(&block->cells[i]);
-    c->wanted[i] = seen.interval != tide_stamp_interval(first->stamp) ||
-                   memcmp(&seen.seen, &first->did, sizeof seen.seen) != 0;
+    look_first(&block->cells[i], first);
+    c->wanted[i] = !is_as_seen(c->intervals, cell_at(c->intervals, block->first + i),
+                               tide_stamp_interval(first->stamp), &first->did);
     any |= c->wanted[i];
     if (first->did.n_alloc != first->did.n_free || first->did.b_alloc != first->did.b_free)
       c->intervals->n_live++;
