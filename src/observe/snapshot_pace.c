@@ -15,6 +15,7 @@
 #define PER_RUN 56          // where they are dear: somewhat more than 50, as looks may come late
 #define LONGEST_PART 2      // of the run without one: it is taken on credit
 #define CREDIT_PART 30      // of the run, for such a one at most
+#define HOLE_PART 8         // of a hole for the one that ends it, times the hole's part of the run
 #define BYTES_PER_MOST 25   // the heap changed by a 25th of the most it held is an interval's way
 
 void tide_snapshot_pace_init(struct tide_snapshot_pace *pace, uint64_t time_ns)
@@ -108,12 +109,20 @@ static double guess_ns(const struct tide_snapshot_pace *pace, uint64_t n_cells)
   return (double)n_cells * CELL_NS + (double)n_new * NEW_CELL_NS;
 }
 
-// Is the hole so wide that it matters more than what is owed?
-static bool has_credit(const struct tide_snapshot_pace *pace, uint64_t time_ns, double guessed_ns)
+// Is the hole so wide that it matters more than what is owed? One of a fifth of the run is worth a
+// fortieth of itself, one of a twentieth a hundred and sixtieth: by what the last ones took as
+// well, as nothing else holds these back. Half the run is worth one even if many images share.
+static bool has_credit(const struct tide_snapshot_pace *pace, uint64_t time_ns, double guessed_ns,
+                       uint64_t n_sharing)
 {
-  uint64_t run_ns = ns_since(time_ns, pace->begun_ns);
-  return run_ns >= FIRST_NS && ns_since(time_ns, pace->last_ns) >= run_ns / LONGEST_PART &&
-         guessed_ns <= (double)run_ns / CREDIT_PART;
+  double run_ns = (double)ns_since(time_ns, pace->begun_ns);
+  double hole_ns = (double)ns_since(time_ns, pace->last_ns);
+  double last_ns = (double)lower(pace->cost_ns, pace->before_ns);
+  double cost_ns = (guessed_ns > last_ns ? guessed_ns : last_ns) * (double)n_sharing;
+  if (run_ns < FIRST_NS || hole_ns < (double)pace->interval_ns || hole_ns < run_ns / PER_RUN)
+    return false;
+  return hole_ns * hole_ns >= cost_ns * HOLE_PART * run_ns ||
+         (hole_ns >= run_ns / LONGEST_PART && guessed_ns <= run_ns / CREDIT_PART);
 }
 
 bool tide_snapshot_pace_is_due(struct tide_snapshot_pace *pace, uint64_t time_ns,
@@ -127,7 +136,8 @@ bool tide_snapshot_pace_is_due(struct tide_snapshot_pace *pace, uint64_t time_ns
   double way = way_at(pace, ns_since(time_ns, pace->last_ns),
                       present_interval_ns(pace, time_ns, n_sharing), pace->last_bytes, live_bytes);
   double guessed_ns = guess_ns(pace, n_cells);
-  return way >= 1 && (pace->credit_ns >= guessed_ns || has_credit(pace, time_ns, guessed_ns));
+  return (way >= 1 && pace->credit_ns >= guessed_ns) ||
+         has_credit(pace, time_ns, guessed_ns, higher(n_sharing, 1));
 }
 
 void tide_snapshot_pace_note(struct tide_snapshot_pace *pace, uint64_t time_ns, int64_t live_bytes,

@@ -154,12 +154,14 @@ static void dear_ones_keep_to_their_share(void **state)
   assert_true(widest(&run.sampler, run.end_ns) <= FIFTIETH);
   assert_true(run.spent_ns <= run.end_ns / 200 + 20 * MS);
   done(&run);
-  // A million: fewer, and still no more than the share and one.
+  // A million: fewer, and for twice the share.
   run = (struct simulated){.end_ns = 100 * S, .bytes = steady, .n_cells = 1000000, .cell_ns = 50};
   simulate(&run);
-  assert_true(run.sampler.n_snapshots >= 5);
-  assert_true(widest(&run.sampler, run.end_ns) < 0.35);
-  assert_true(run.spent_ns <= run.end_ns / 200 + 70 * MS);
+  print_message("a million stacks for long: widest gap %.1f %%, %.2f %% of a core\n",
+                100 * widest(&run.sampler, run.end_ns),
+                100 * (double)run.spent_ns / (double)run.end_ns);
+  assert_true(widest(&run.sampler, run.end_ns) < 0.08);
+  assert_true(run.spent_ns <= run.end_ns / 66);
   done(&run);
 }
 
@@ -184,14 +186,30 @@ static void dear_ones_of_short_runs_are_even(void **state)
   }
 }
 
-// One of three hundred takes a three-hundredth.
+// A compiler's longer run: 170,000 stacks, and what a two-hundredth of the time pays for is a
+// snapshot every tenth of the run.
+static void dear_ones_of_longer_runs_make_no_hole(void **state)
+{
+  (void)state;
+  struct simulated run = {
+      .end_ns = 20 * S, .bytes = steady, .n_cells = 170000, .cell_ns = 50, .tick_ns = 20 * MS};
+  simulate(&run);
+  print_message("20 s: widest gap %.1f %%, at any time %.1f %%, %.2f %% of a core\n",
+                100 * widest(&run.sampler, run.end_ns), 100 * run.worst,
+                100 * (double)run.spent_ns / (double)run.end_ns);
+  assert_true(widest(&run.sampler, run.end_ns) <= 0.07);
+  assert_true(run.spent_ns <= run.end_ns / 66);
+  done(&run);
+}
+
+// One of three hundred takes a three-hundredth, and some on credit.
 static void images_share_the_time(void **state)
 {
   (void)state;
   struct simulated run = {
       .end_ns = 10 * S, .bytes = steady, .n_cells = 1000, .cell_ns = 100, .n_sharing = 300};
   simulate(&run);
-  assert_true(run.spent_ns <= 10 * S / 200 / 300 + 6 * 120000); // some on credit
+  assert_true(run.spent_ns <= 10 * S / 200 / 300 + 12 * 120000);
   done(&run);
 }
 
@@ -244,6 +262,7 @@ UNIT_TESTS(snapshot_pace_test)
       cmocka_unit_test(dear_ones_keep_to_their_share),
       cmocka_unit_test(very_many_stacks_have_some),
       cmocka_unit_test(dear_ones_of_short_runs_are_even),
+      cmocka_unit_test(dear_ones_of_longer_runs_make_no_hole),
       cmocka_unit_test(images_share_the_time),
       cmocka_unit_test(marks_make_no_hole),
       cmocka_unit_test(a_dear_one_makes_no_hole),
