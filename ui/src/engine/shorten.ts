@@ -20,14 +20,23 @@ const DEPTHS = [0, 1, 2, 3, 4];
 // Names that stand side by side, so short that each still says which it is: with their arguments
 // where those are all the difference, with parameters where nothing else is. Equal names stay so.
 export function tellApart(names: readonly string[]): string[] {
-  const ways = [...DEPTHS.map((depth) => names.map((name) => shortName(name, depth))), names];
-  const made = names.map((name, i) => {
-    const isAlone = (way: readonly string[]) =>
-      way.every((other, k) => other !== way[i] || names[k] === name);
-    return (ways.find(isAlone) ?? names)[i];
+  const all = [...new Set(names)]; // rows of stacks: thousands have one name
+  const ways = [...DEPTHS.map((depth) => all.map((name) => shortName(name, depth))), all];
+  const counts = ways.map(countsOf);
+  const made = all.map((_, i) => {
+    const alone = ways.findIndex((way, k) => counts[k].get(way[i]) === 1);
+    return (ways[alone] ?? all)[i];
   });
   const short = middlesOf(made);
-  return new Set(short).size === new Set(names).size ? short : [...names];
+  if (new Set(short).size < all.length) return [...names];
+  const told = new Map(all.map((name, i) => [name, short[i]]));
+  return names.map((name) => told.get(name)!);
+}
+
+function countsOf(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
 }
 
 const HEAD = 24; // characters kept of what all begin with,
