@@ -306,13 +306,29 @@ DEEDS = [("zoom", "zooming"), ("hover", "hovering"), ("scroll", "scrolling"),
          ("search", "searching, a new pattern each frame")]
 
 
+def page_stacks(one):
+    return f"{one['n_stacks']:,}{' recorded' if one['is_recorded'] else ''}"
+
+
+def page_views(files):
+    """Of the largest, beside each other."""
+    asked = (("seen", "seen_ms"), ("all there", "ms"), ("longest block", "block_ms"))
+    lines = header(["First view of", *(f"{page_stacks(one)}: {words}" for one in files
+                                       for words, _ in asked)])
+    for name, seen in files[0]["views"].items():
+        if "ms" in seen:
+            lines.append(row([name, *(number(one["views"][name][key], 0) for one in files
+                                      for _, key in asked)]))
+    return lines + [""]
+
+
 def page_file_row(one):
     views = {name: seen for name, seen in one["views"].items() if "ms" in seen}
     slowest = max(views, key=lambda name: views[name]["ms"])
     block = max(seen["block_ms"] for seen in views.values())
     held = [one["open"], one["views"]["memory"], one["views"]["again"]]
     mib = [of["bytes"] / 2**20 for of in held]
-    return row([f"{one['n_stacks']:,}", number(one["file_bytes"] / 1e6, 1),
+    return row([page_stacks(one), number(one["file_bytes"] / 1e6, 1),
                 number(one["graph_ms"], 0), number(one["open_cpu_ms"], 0),
                 number(one["open"]["block_ms"], 0), number(mib[0], 0),
                 f"{number(views[slowest]['ms'], 0)} ({slowest})", number(block, 0),
@@ -326,14 +342,12 @@ def page_lines(entry):
              "then every view for the first time, one after another, the inverted graph last, with "
              "memory while it is shown and when the first is again; then how long after a move "
              "over the timeline everything is drawn again. In ms, and MiB, after garbage was "
-             "collected; each measured once.", ""]
+             "collected; each measured once. Captures are made up (bench/capture.c) but for one "
+             "that was recorded (bench/stacks.c, branch), whose stacks weigh about the same.", ""]
     lines += header(["Stacks", "MB in the file", "graph", "CPU", "longest block", "memory",
                      "slowest view", "longest block", "inverted", "again", "after a move"])
     lines += [page_file_row(one) for one in entry["files"]] + [""]
-    most = entry["files"][-1]
-    lines += header([f"Views of {most['n_stacks']:,} stacks", "seen", "all there", "longest block"])
-    lines += [row([name, *(number(seen[key], 0) for key in ("seen_ms", "ms", "block_ms"))])
-              for name, seen in most["views"].items() if "ms" in seen] + [""]
+    lines += page_views(entry["files"][-2:])
     lines += header([f"Graph of {paced['n_nodes']:,} nodes", "ms per frame", "95 % within",
                      "without limit", "CPU ms of that"])
     for deed, words in DEEDS:

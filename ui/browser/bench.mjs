@@ -49,17 +49,82 @@ async function inBrowser(args, work) {
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", ...args] });
   try {
-    const page = await browser.newPage({ viewport: WINDOW });
-    const errors = [];
-    page.on("pageerror", (error) => errors.push(error.message));
-    const session = await browser.newBrowserCDPSession();
-    const result = await work(page, session, await page.context().newCDPSession(page));
-    if (errors.length) throw new Error(errors[0]);
-    return { browser: browser.version(), ...result };
+    return { browser: browser.version(), ...(await work(browser)) };
   } finally {
     await browser.close();
   }
 }
+
+// A page that nobody inspects: playwright's own has the browser keep what was loaded, and decode
+// files of some size once more, in the page's thread, before the page gets to see their end. So it
+// is one that playwright does not know, with as much of its protocol as is needed here.
+class UnwatchedPage {
+  #waiting = new Map(); // for answers, by number
+  #errors = [];
+
+  static async open(browser, { width, height }) {
+    const page = new UnwatchedPage();
+    const session = (page.browser = await browser.newBrowserCDPSession());
+    const { targetId } = await session.send("Target.createTarget", { url: "about:blank" });
+    session.on("Target.receivedMessageFromTarget", ({ message }) => page.#hear(message));
+    page.attached = await session.send("Target.attachToTarget", { targetId });
+    await page.send("Page.enable");
+    await page.send("Runtime.enable");
+    const metrics = { width, height, deviceScaleFactor: 1, mobile: false };
+    await page.send("Emulation.setDeviceMetricsOverride", metrics);
+    return page;
+  }
+
+  #hear(message) {
+    const { id, method, params, result, error } = JSON.parse(message);
+    if (method === "Runtime.exceptionThrown") this.#errors.push(params.exceptionDetails.text);
+    const { resolve, reject } = this.#waiting.get(id) ?? {};
+    if (error) reject?.(new Error(error.message));
+    else resolve?.(result);
+    this.#waiting.delete(id);
+  }
+
+  send(method, params = {}) {
+    const id = this.#waiting.size ? Math.max(...this.#waiting.keys()) + 1 : 1;
+    const message = JSON.stringify({ id, method, params });
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      const { sessionId } = this.attached;
+      this.browser.send("Target.sendMessageToTarget", { sessionId, message }).catch(reject);
+    });
+  }
+
+  async evaluate(what, value) {
+    const { result, exceptionDetails } = await this.send("Runtime.evaluate", {
+      expression: `(${what})(${JSON.stringify(value)})`,
+      awaitPromise: true,
+      returnByValue: true,
+    });
+    if (exceptionDetails) this.#errors.push(exceptionDetails.exception.description);
+    this.check();
+    return result.value;
+  }
+
+  check() {
+    if (this.#errors.length) throw new Error(this.#errors[0]);
+  }
+
+  async goto(url, before) {
+    const source = `(${before})()`;
+    await this.send("Page.addScriptToEvaluateOnNewDocument", { source });
+    await this.send("Page.navigate", { url });
+  }
+
+  mouse(type, x, y) {
+    const isPressed = type !== "mouseMoved" || this.isDown;
+    if (type === "mousePressed") this.isDown = true;
+    if (type === "mouseReleased") this.isDown = false;
+    const [button, buttons] = isPressed ? ["left", this.isDown ? 1 : 0] : ["none", 0];
+    return this.send("Input.dispatchMouseEvent", { type, x, y, button, buttons, clickCount: 1 });
+  }
+}
+
+const wait = (ms) => new Promise((done) => setTimeout(done, ms));
 
 function summary(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);
@@ -78,7 +143,11 @@ const DEEDS = ["zoom", "hover", "scroll", "search"];
 
 async function measureGraph(args) {
   const html = await bundle();
-  return inBrowser(args, async (page, session) => {
+  return inBrowser(args, async (browser) => {
+    const page = await browser.newPage({ viewport: WINDOW });
+    const errors = [];
+    page.on("pageerror", (error) => errors.push(error.message));
+    const session = await browser.newBrowserCDPSession();
     await page.setContent(html);
     const opened = await page.evaluate((n) => window.bench.open(n), Number(options.nodes));
     const deeds = {};
@@ -92,6 +161,7 @@ async function measureGraph(args) {
         cpu_ms: ((await cpuMs(session)) - before) / n,
       };
     }
+    if (errors.length) throw new Error(errors[0]);
     return { ...opened, deeds };
   });
 }
@@ -122,11 +192,10 @@ function watch() {
   window.seen = seen;
 }
 
-// The page forbids what playwright's own way of waiting needs.
 async function until(page, holds, seconds) {
   for (let i = 0; i < 50 * seconds; i++) {
     if (await page.evaluate(holds)) return true;
-    await page.waitForTimeout(20);
+    await wait(20);
   }
   return false;
 }
@@ -136,17 +205,22 @@ const MOVES = 80;
 // Drags over the timeline, there and back, and waits each time for the graph to follow; it does not
 // where a move stays at the same snapshot.
 async function brush(page) {
-  const area = await page.locator(".timeline-area").boundingBox();
-  const y = area.y + area.height / 2;
-  await page.mouse.move(area.x + 0.2 * area.width, y);
-  await page.mouse.down();
+  const area = await page.evaluate(() => {
+    const { left, top, width, height } = document
+      .querySelector(".timeline-area")
+      .getBoundingClientRect();
+    return { left, width, middle: top + height / 2 };
+  });
+  const x = (share) => area.left + share * area.width;
+  await page.mouse("mouseMoved", x(0.2), area.middle);
+  await page.mouse("mousePressed", x(0.2), area.middle);
   for (let i = 1; i <= MOVES; i++) {
     const share = 1 - Math.abs(1 - (2 * i) / MOVES);
-    await page.mouse.move(area.x + (0.2 + 0.7 * share) * area.width, y);
+    await page.mouse("mouseMoved", x(0.2 + 0.7 * share), area.middle);
     await until(page, () => window.seen.idle, 0.5);
-    await page.waitForTimeout(50);
+    await wait(50);
   }
-  await page.mouse.up();
+  await page.mouse("mouseReleased", x(0.2), area.middle);
 }
 
 // What the page shows first when it is turned to, by the address.
@@ -196,14 +270,13 @@ async function turnTo(page, address) {
 
 // Of the process that runs the page, with all that is shared counted by its parts, and the most
 // that it ever had; the browser keeps another one ready, for the next page. What nobody holds any
-// more is collected first: the browser does that when it thinks fit. own: of the page, since the
-// session of the browser collects nothing.
-async function memory(session, own) {
+// more is collected first: the browser does that when it thinks fit.
+async function memory(page) {
   for (let i = 0; i < 2; i++) {
-    await own.send("HeapProfiler.collectGarbage");
-    await new Promise((done) => setTimeout(done, 2500)); // freed memory is given back by and by
+    await page.send("HeapProfiler.collectGarbage");
+    await wait(2500); // freed memory is given back by and by
   }
-  const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+  const { processInfo } = await page.browser.send("SystemInfo.getProcessInfo");
   const bytes = (id, file, key) => {
     const lines = readFileSync(`/proc/${id}/${file}`, "utf8").split("\n");
     const line = lines.find((l) => l.startsWith(key));
@@ -219,10 +292,10 @@ async function memory(session, own) {
 // The whole page from a file: until something is seen, until the graph is, and how fast the graph
 // follows a drag over the timeline.
 async function measurePage(path) {
-  return inBrowser([], async (page, session, own) => {
-    await page.addInitScript(watch);
-    const before = await cpuMs(session);
-    await page.goto(pathToFileURL(path).href);
+  return inBrowser([], async (browser) => {
+    const page = await UnwatchedPage.open(browser, WINDOW);
+    const before = await cpuMs(page.browser);
+    await page.goto(pathToFileURL(path).href, watch);
     if (!(await until(page, () => window.seen.graph_ms !== null, 120)))
       throw new Error(`${path} shows no graph within two minutes`);
     // What is seen first is not all of it.
@@ -230,17 +303,17 @@ async function measurePage(path) {
     if (!(await until(page, isRead, 120)))
       throw new Error(`${path} is not read within two minutes`);
     const all_ms = await page.evaluate(() => performance.now());
-    await page.waitForTimeout(1000);
-    const open_cpu_ms = (await cpuMs(session)) - before;
+    await wait(1000);
+    const open_cpu_ms = (await cpuMs(page.browser)) - before;
     const open = { block_ms: await page.evaluate(() => window.seen.block_ms) };
-    Object.assign(open, await memory(session, own));
+    Object.assign(open, await memory(page));
     const views = {};
     if (options.views) {
       for (const [name, address] of Object.entries(VIEWS))
         views[name] = await turnTo(page, address);
-      Object.assign(views, { memory: await memory(session, own) });
+      Object.assign(views, { memory: await memory(page) });
       await turnTo(page, "");
-      views.again = await memory(session, own);
+      views.again = await memory(page);
     }
     await brush(page);
     const seen = await page.evaluate(() => {
