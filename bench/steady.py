@@ -24,6 +24,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import statistics
 import tempfile
 import time
@@ -31,8 +32,8 @@ import time
 import measure
 import sampling
 
-STARTS, TURNS, REDIS_TURNS = 20, 200, 12
-ROWS = ("1200", "2000")  # a piece of 5 to 10 ms; of redis, whose client is started for each, 200
+STARTS, TURNS = 20, 200
+ROWS = ("1200", "2000")  # a piece of 5 to 10 ms
 SETTLED_S, WATCHED_S = 20, 10
 PAST, AGAIN, OURS = "past", "past, once more", "tidemark"
 
@@ -44,6 +45,89 @@ def one_turn(worker):
     rate = worker.work()
     return {"own": sampling.cpu_ns(own) - before[0], "rate": rate,
             "beside": sum(sampling.cpu_ns(pid) for pid in beside) - before[1]}
+
+
+class Requests(sampling.Redis):
+    """What redis-benchmark asks for, and how if it is told nothing else: fifty clients by TCP, each
+    with one request at a time, so that the server does not wait for them. They stay, as pieces of
+    work are short."""
+    CLIENTS, REQUESTS, KEYS = 50, 128, 20000  # requests of each kind in a piece of work
+
+    def __init__(self, argv, env, text, way, place):
+        self.connections, rng = [], random.Random(1)
+        self.requests = [self.request(word.format(rng.randrange(self.KEYS)) for word in words)
+                         for words in self.KINDS for _ in range(self.REQUESTS)]
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        super().__init__([*argv, "--port", str(self.port)], env, text, way, place)
+
+    VALUE = "x" * 100
+    KINDS = (("set", "key:{}", VALUE), ("get", "key:{}"), ("lpush", "list", VALUE),
+             ("lpop", "list"), ("sadd", "set", "element:{}"),
+             ("hset", "hash", "element:{}", VALUE))
+
+    @staticmethod
+    def request(words):
+        words = list(words)
+        return (f"*{len(words)}\r\n" + "".join(f"${len(one)}\r\n{one}\r\n"
+                                               for one in words)).encode()
+
+    def work(self):
+        while len(self.connections) < self.CLIENTS:
+            self.connections.append(self.connection())
+        begun = time.monotonic()
+        self.ask()
+        return len(self.requests) / (time.monotonic() - begun)
+
+    def connection(self):
+        made = socket.create_connection(("127.0.0.1", self.port))
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return made
+
+    def ask(self):
+        for i, request in enumerate(self.requests):
+            client = self.connections[i % self.CLIENTS]
+            if i >= self.CLIENTS:
+                self.hear(client)
+            client.sendall(request)
+        for client in self.connections:
+            self.hear(client)
+
+    def hear(self, client):
+        said = client.recv(1 << 18)  # all of an answer to one request
+        if not said:
+            raise measure.Failed(f"{self.child.args}: ended when it was asked to work")
+        return said
+
+    def end(self):
+        for client in self.connections:
+            client.close()
+        super().end()
+
+
+class RequestsAhead(Requests):
+    """Of one client, by a socket of the file system, that is always 64 requests ahead of the
+    answers: the server does hardly anything but what is asked for."""
+    CLIENTS, REQUESTS, AHEAD = 1, 768, 64
+    LAST = "that was all"
+
+    def connection(self):
+        made = socket.socket(socket.AF_UNIX)
+        made.connect(self.socket)
+        return made
+
+    def ask(self):
+        client, heard = self.connections[0], b""
+        end = f"${len(self.LAST)}\r\n{self.LAST}\r\n".encode()
+        firsts = range(0, len(self.requests), self.AHEAD)
+        for first in firsts:
+            batch = [*self.requests[first:first + self.AHEAD], self.request(("echo", self.LAST))]
+            client.sendall(b"".join(batch))
+            while first and end not in heard:
+                heard += self.hear(client)
+            heard = heard[heard.index(end) + len(end):] if first else heard
+        while end not in heard:
+            heard += self.hear(client)
 
 
 class Started:
@@ -86,7 +170,7 @@ def start(bench, ways, program):
     comes right after a change, whether it has to or not, so that all have the same behind them."""
     turns, is_past = [], False
     with Started(bench, ways["compared"], program) as worker:
-        for _ in range(bench.size(REDIS_TURNS if program[1] is sampling.Redis else TURNS, 2)):
+        for _ in range(bench.size(TURNS, 2)):
             turns.append({})
             for name in random.sample((PAST, AGAIN, OURS), 3):
                 turn(worker, 2 if is_past == (name != OURS) else 1)
@@ -146,13 +230,22 @@ def built_bypass(bench, root):
     return {"LD_PRELOAD": str(library), "LD_BIND_NOW": "1"}
 
 
+def programs(bench, root):
+    for program in sampling.programs(bench, root / "bench/workloads", *ROWS):
+        if program[1] is sampling.Redis:
+            yield ("redis-server, 50 clients", Requests, *program[2:])
+            yield ("redis-server, 64 requests ahead", RequestsAhead, *program[2:])
+        else:
+            yield program
+
+
 def steady(bench, build, root, say):
     plain, ours = (sampling.ways_of(build / "tidemark", say)[name][0] for name in ("plain", OURS))
     ours[ours.index("sampled.tide")] = str(bench.scratch / "sampled.tide")
     ways = {"plain": ([*pinned(), *plain], {}), OURS: ([*pinned(), *ours], {}),
             "compared": ([*pinned(), *ours], built_bypass(bench, root))}
     rows = []
-    for program in sampling.programs(bench, root / "bench/workloads", *ROWS):
+    for program in programs(bench, root):
         if not shutil.which(program[2][0]) or not re.search(bench.chosen, program[0]):
             continue
         say(f"steady: {program[0]}")

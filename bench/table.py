@@ -405,7 +405,7 @@ SECTIONS = [
      "What a service pays that always records samples, one for 512 KiB: processor time of the "
      "program itself, what is done there for tidemark included, without its beginning and end. A "
      "recorded process is compared with itself, on one core: its calls go past the recorder, "
-     "past it once more and through it, in turns of three pieces of 5 to 10 ms, of redis 200. Of "
+     "past it once more and through it, in turns of three pieces of 5 to 10 ms. Of "
      "each start the median of its turns' ratios; the median of all starts, in brackets the "
      "interval that holds the true one with 95 % confidence. tidemark's own process, on the same "
      "core, was watched for ten seconds after twenty of work. Beginning and end, the capture "
