@@ -52,6 +52,10 @@ class Requests(sampling.Redis):
     with one request at a time, so that the server does not wait for them. They stay, as pieces of
     work are short."""
     CLIENTS, REQUESTS, KEYS = 50, 128, 20000  # requests of each kind in a piece of work
+    VALUE = "x" * 100
+    KINDS = (("set", "key:{}", VALUE), ("get", "key:{}"), ("lpush", "list", VALUE),
+             ("lpop", "list"), ("sadd", "set", "element:{}"),
+             ("hset", "hash", "element:{}", VALUE))
 
     def __init__(self, argv, env, text, way, place):
         self.connections, rng = [], random.Random(1)
@@ -60,11 +64,6 @@ class Requests(sampling.Redis):
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         super().__init__([*argv, "--port", str(self.port)], env, text, way, place)
-
-    VALUE = "x" * 100
-    KINDS = (("set", "key:{}", VALUE), ("get", "key:{}"), ("lpush", "list", VALUE),
-             ("lpop", "list"), ("sadd", "set", "element:{}"),
-             ("hset", "hash", "element:{}", VALUE))
 
     @staticmethod
     def request(words):
@@ -94,7 +93,7 @@ class Requests(sampling.Redis):
             self.hear(client)
 
     def hear(self, client):
-        said = client.recv(1 << 18)  # all of an answer to one request
+        said = client.recv(1 << 18)  # of an answer to one request all
         if not said:
             raise measure.Failed(f"{self.child.args}: ended when it was asked to work")
         return said

@@ -60,6 +60,7 @@ async function inBrowser(args, work) {
 // is one that playwright does not know, with as much of its protocol as is needed here.
 class UnwatchedPage {
   #waiting = new Map(); // for answers, by number
+  #sent = 0;
   #errors = [];
 
   static async open(browser, { width, height }) {
@@ -77,7 +78,7 @@ class UnwatchedPage {
 
   #hear(message) {
     const { id, method, params, result, error } = JSON.parse(message);
-    if (method === "Runtime.exceptionThrown") this.#errors.push(params.exceptionDetails.text);
+    if (method === "Runtime.exceptionThrown") this.#note(params.exceptionDetails);
     const { resolve, reject } = this.#waiting.get(id) ?? {};
     if (error) reject?.(new Error(error.message));
     else resolve?.(result);
@@ -85,7 +86,7 @@ class UnwatchedPage {
   }
 
   send(method, params = {}) {
-    const id = this.#waiting.size ? Math.max(...this.#waiting.keys()) + 1 : 1;
+    const id = ++this.#sent;
     const message = JSON.stringify({ id, method, params });
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
@@ -100,13 +101,13 @@ class UnwatchedPage {
       awaitPromise: true,
       returnByValue: true,
     });
-    if (exceptionDetails) this.#errors.push(exceptionDetails.exception.description);
-    this.check();
+    if (exceptionDetails) this.#note(exceptionDetails);
+    if (this.#errors.length) throw new Error(this.#errors[0]);
     return result.value;
   }
 
-  check() {
-    if (this.#errors.length) throw new Error(this.#errors[0]);
+  #note({ exception, text }) {
+    this.#errors.push(exception?.description ?? text);
   }
 
   async goto(url, before) {
