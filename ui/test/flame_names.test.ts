@@ -88,6 +88,7 @@ test("names side by side keep what tells them apart, and no more", () => {
       ["Reg<P<int, A>>::add", "Reg<P<int, B>>::add", "Reg<Q<…>>::add"]],
     [["f(int)", "f(double)"], ["f(int)", "f(double)"]],
     [["v<A>::push", "v<A>::push"], ["v<…>::push", "v<…>::push"]], // one function, two places
+    [["f(int)", "f(double)", "f(int)"], ["f(int)", "f(double)", "f(int)"]],
     [["a", "b"], ["a", "b"]],
   ];
   for (const [names, wanted] of told) assert.deepEqual(tellApart(names), wanted);
