@@ -9,8 +9,8 @@
 //  2. They are paid for: by a two-hundredth of the time, and more of it in the first moments of a
 //     run, most of which are short. What was not spent stays, so that a dear one among many cheap
 //     ones makes no hole. One that ends a wide hole is taken on credit, the dearer the wider it is:
-//     a program of 170,000 stacks has none of a tenth of its run then, for a seventieth of the
-//     time, and a program that makes a million stacks in seconds has some.
+//     a compiler's run of 20 s with 170,000 stacks has holes of a tenth of it at most, and a
+//     program that makes a million stacks in seconds has some.
 //  3. Where they are dear they come no more often than a fiftieth of the run needs, and no more
 //     often than what is paid until the run is twice as long lasts for: else the credit of the
 //     first moments were gone in the middle of a short run, and nothing known of its end.

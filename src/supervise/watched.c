@@ -18,7 +18,7 @@
 
 #define RETRY_NS UINT64_C(1000000) // a newcomer that has not begun to write; then less often
 #define MAX_RETRY_DOUBLINGS 7
-#define MAX_SNAPSHOT_ROWS 8000000u // over all images, as a reader packs them: 80 MB
+#define MAX_SNAPSHOT_ROWS 8000000u // over all images; a reader has some bytes for each
 #define FEWEST_SNAPSHOTS 8u        // not thinned below
 
 void tide_watched_free(struct tide_watch *watch, struct tide_watched *w)
